@@ -317,6 +317,81 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         }
     }
 
+    /// The operations that read all tables and indices of the database between them.
+    private func useEverything(_ store: SQLiteCacheStore) async throws {
+        _ = try await store.entries(limit: 9)
+        for path in ["/one", "/two", "/large"] {
+            if let entry = try await store.lookUp(Samples.key(path, account: "carol")).entries.first {
+                _ = try? await Samples.check(entry, in: store)
+            }
+        }
+        try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/large"))
+        try await Samples.add("m", bytes: 2000, to: store, Samples.key("/small"))
+        try await store.removeAll(urls: ["https://a.example/none"])
+        try await store.removeAll(groups: ["g"], of: Samples.url("/").origin)
+        try await store.removeAll(of: Samples.url("/").origin)
+        try await store.forget(CredentialIdentity(scheme: "sample", account: "carol"))
+    }
+
+    @Test(arguments: [false, true]) func damageOfAnyTableOrIndexReplacesTheDatabase(isOpen: Bool) async throws {
+        try await withFolder { path, _ in
+            let database = path + "/responses.sqlite"
+            func fill(_ store: SQLiteCacheStore) async throws {
+                for account in [nil, "carol"] {
+                    try await Samples.add("n", bytes: 1000, to: store, Samples.key("/one", account: account))
+                    try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/two", account: account))
+                }
+            }
+            try await fill(SQLiteCacheStore(folder: path))
+            let tables = try SQLiteDatabase(path: database).rows(
+                "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0"
+            ) { (name: $0.text(0), page: $0.integer(1)) }
+            #expect(Set(tables.map(\.name)).isSuperset(of: ["store", "entries", "heads", "bodies", "writes", "forgotten"]))
+            #expect(tables.count >= 13, "\(tables)")
+            for (name, page) in tables + [(name: "sqlite_schema", page: 1)] {
+                try FileManager.default.removeItem(atPath: path)
+                let events = RecordedEvents()
+                var store = SQLiteCacheStore(folder: path, onEvent: events.add)
+                try await fill(store)
+                // A page in the log comes before the same page in the file.
+                try SQLiteDatabase(path: database).runAll("PRAGMA wal_checkpoint(TRUNCATE)")
+                if !isOpen { store = SQLiteCacheStore(folder: path, onEvent: events.add) }
+                let file = try FileHandle(forUpdating: URL(fileURLWithPath: database))
+                try file.seek(toOffset: UInt64(page - 1) * 4096)
+                try file.write(contentsOf: Data(repeating: 0xFF, count: 64))
+                try file.close()
+                // The cached pages of open connections are read again after a change by another connection.
+                if isOpen { try await Samples.add("m", bytes: 10, to: SQLiteCacheStore(folder: path), Samples.key("/other")) }
+                do { try await useEverything(store) } catch { Issue.record("\(name): \(error)") }
+                #expect(events.kinds.contains(.replaced) || isOpen, "\(name)")
+                try await useEverything(store)
+                try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/two"))
+                let entry = try #require(try await store.lookUp(Samples.key("/two")).entries.first)
+                #expect(try await Samples.check(entry, in: store) == "m", "\(name)")
+                #expect(try SQLiteDatabase(path: database).rows("PRAGMA integrity_check") { $0.text(0) } == ["ok"], "\(name)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "UPDATE store SET bytes = 9223372036854775807", "UPDATE store SET entries = 9223372036854775807",
+        "UPDATE store SET bytes = -9223372036854775807", "UPDATE store SET entries = 7, bytes = 900000",
+        "INSERT INTO writes VALUES (1, 9223372036854775807), (2, 9223372036854775807)", "UPDATE entries SET size = 9223372036854775807",
+        "UPDATE entries SET used = 9223372036854775807", "INSERT INTO writes VALUES (1, -9223372036854775807)",
+    ]) func wrongNumbersInTheDatabaseDoNoHarm(change: String) async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(folder: path, bytes: 1_000_000, entryBytes: 300_000)
+            let id = try #require(try await Samples.add("n", bytes: 1000, to: store, Samples.key("/one")))
+            try SQLiteDatabase(path: path + "/responses.sqlite").runAll(change)
+            _ = try await store.usage
+            try await store.updateHeads([CacheEntry(id: id, head: Samples.head("a longer name", bytes: 1000))])
+            for number in 0..<5 { _ = try? await Samples.add("m", bytes: 250_000, to: store, Samples.key("/\(number)")) }
+            _ = try await store.lookUp(Samples.key("/one"))
+            try await store.removeAll()
+            #expect(try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/two")) != nil)
+        }
+    }
+
     @Test func numbersOfAReplacedDatabaseDoNotReturn() async throws {
         try await withFolder { path, _ in
             let store = SQLiteCacheStore(folder: path)

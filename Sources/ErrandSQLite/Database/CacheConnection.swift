@@ -51,7 +51,7 @@ final class CacheConnection: Sendable {
 
     private func perform<Value: Sendable>(_ operation: @Sendable (CacheTables) throws -> Value) throws -> Value {
         try tables.withLock { tables in
-            var isRepeated = false
+            var (isMissing, isDamaged) = (false, false)
             while true {
                 var file: StoreFolder.FileIdentity?
                 do {
@@ -61,10 +61,14 @@ final class CacheConnection: Sendable {
                     tables = open
                     file = open.file
                     return try operation(open)
-                } catch let error as SQLiteError where !isRepeated && (error.isDamage || error.isMissing) {
+                } catch let error as SQLiteError where error.isMissing && !isMissing {
+                    (tables, isMissing) = (nil, true)
+                } catch let error as SQLiteError where error.isDamage {
+                    // The operation is repeated once. After the second error, the next operation opens a new database.
                     tables = nil
-                    if error.isDamage, let file { try home.replace(file, because: error) }
-                    isRepeated = true
+                    if let file { try home.replace(file, because: error) }
+                    if isDamaged { throw error }
+                    isDamaged = true
                 }
             }
         }

@@ -144,7 +144,15 @@ struct CacheTables {
     }
 
     var usage: (entries: Int64, bytes: Int64) {
-        get throws { try database.rows("SELECT entries, bytes FROM store") { ($0.integer(0), $0.integer(1)) }.first ?? (0, 0) }
+        get throws {
+            let rows = try database.rows("SELECT entries, bytes FROM store") { ($0.integer(0), $0.integer(1)) }
+            let (entries, bytes) = rows.first ?? (-1, -1)
+            // A changed bit in the file is not always found by SQLite. Sums of larger numbers could overflow.
+            guard 0...Int64(CacheStoreLimits.largestEntries) ~= entries, 0...CacheStoreLimits.largestBytes ~= bytes else {
+                throw SQLiteError.unexpectedFormat("the numbers of entries and bytes are invalid")
+            }
+            return (entries, bytes)
+        }
     }
 
     func entries(limit: Int) throws -> [(key: [UInt8], entry: StoredEntry, name: Data)] {
@@ -178,7 +186,7 @@ struct CacheTables {
         guard !ids.isEmpty else { return }
         var last = try database.rows("SELECT max(used) FROM entries") { $0.integer(0) }.first ?? 0
         for id in ids {
-            last += 1
+            last &+= 1
             try database.run("UPDATE entries SET used = ? WHERE id = ?", .integer(last), .integer(id))
         }
     }
@@ -233,13 +241,26 @@ struct CacheTables {
         return (equal + oldest).compactMap { $0 }
     }
 
+    /// The reserved bytes of all unpublished entries.
+    private var unpublishedBytes: Int64 {
+        get throws {
+            let sum = try database.rows("SELECT total(size) FROM writes") { $0.integer(0) }.first ?? 0
+            guard 0...CacheStoreLimits.largestBytes ~= sum else { throw SQLiteError.unexpectedFormat("the reserved bytes are invalid") }
+            return sum
+        }
+    }
+
     /// Removes the least recently used entries until there is room. Returns `nil` if there is no room even without entries.
     func makeRoom(bytes: Int64, entries: Int64, _ limits: CacheStoreLimits) throws -> [Int64]? {
         var files: [Int64] = []
-        let unpublished = try database.rows("SELECT total(size) FROM writes") { $0.integer(0) }.first ?? 0
+        let unpublished = try unpublishedBytes
         guard unpublished + bytes <= limits.bytes, entries <= Int64(limits.entries) else { return nil }
+        var last: Int64?
         while true {
             let used = try usage
+            // A wrong number of entries must not repeat the removal without end.
+            if let last, used.entries >= last { throw SQLiteError.unexpectedFormat("the number of entries is wrong") }
+            last = used.entries
             if used.entries + entries <= Int64(limits.entries), used.bytes + unpublished + bytes <= limits.bytes { return files }
             guard used.entries > 0 else { return nil }
             files += try removed("id = (SELECT id FROM entries ORDER BY used, id LIMIT ?)", .integer(1))
@@ -248,7 +269,7 @@ struct CacheTables {
 
     /// Reserves room for the file of an entry that is being written. Returns `nil` if there is no room.
     func reserve(_ number: Int64, bytes: Int64, _ limits: CacheStoreLimits) throws -> [Int64]? {
-        let unpublished = try database.rows("SELECT total(size) FROM writes") { $0.integer(0) }.first ?? 0
+        let unpublished = try unpublishedBytes
         guard unpublished + bytes <= limits.unpublishedBytes, let files = try makeRoom(bytes: bytes, entries: 0, limits) else { return nil }
         try database.run(
             "INSERT INTO writes VALUES (?1, ?2) ON CONFLICT (number) DO UPDATE SET size = size + ?2", .integer(number), .integer(bytes))
@@ -283,7 +304,7 @@ struct CacheTables {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, .octets(entry.key.key), .octets(entry.key.url), .octets(entry.key.origin), .octets(entry.key.partition),
             .octets(entry.selection), .integer(entry.number), .integer(entry.body == nil ? 1 : 0), .integer(entry.responded),
-            .integer(last + 1), .integer(entry.bytes))
+            .integer(last &+ 1), .integer(entry.bytes))
         let id = database.lastInsertedRow
         try database.run("INSERT INTO heads VALUES (?, ?, ?)", .integer(id), .octets(entry.name), .octets(entry.head))
         try database.run(
@@ -300,7 +321,7 @@ struct CacheTables {
             """, .integer(id)
         ) { row in
             let place = StoredPiece.Place(number: row.integer(0), key: Array(row.octets(1)), index: StoredPiece.Place.headIndex)
-            return (place: place, headBytes: row.integer(2), size: row.integer(3))
+            return (place: place, headBytes: row.integer(2), size: min(max(0, row.integer(3)), CacheStoreLimits.largestBytes))
         }.first
     }
 
@@ -327,6 +348,11 @@ struct CacheTables {
         }
     }
 
+    /// Returns pages to the file system. Only damage of the file is an error.
+    func shrinkIfPossible(all: Bool) throws {
+        do { try shrink(all: all) } catch let error as SQLiteError where !error.isDamage {}
+    }
+
     /// Carries out a removal for privacy: removed bytes are overwritten, and the removal survives a loss of power.
     func durably(_ work: () throws -> [Int64]) throws -> [Int64] {
         try database.run("PRAGMA secure_delete = ON")
@@ -336,7 +362,7 @@ struct CacheTables {
             _ = try? database.run("PRAGMA synchronous = NORMAL")
         }
         let files = try database.transaction(work)
-        try? shrink(all: true)
+        try shrinkIfPossible(all: true)
         return files
     }
 }

@@ -84,13 +84,18 @@ final class CacheHome: Sendable {
         let lock = try folder.lock("lock", seconds: Self.lockSeconds)
         defer { lock.release() }
         try prepareSecret()
-        let tables: CacheTables
         do {
-            tables = try openExisting()
+            return try openClean()
         } catch let error as SQLiteError where error.isDamage {
             removeDatabase(because: error)
-            tables = try openExisting()
+            return try openClean()
         }
+    }
+
+    /// Opens the database. The first opening of this process removes the leftovers, and reads tables for this purpose. These tables can be
+    /// damaged, too.
+    private func openClean() throws -> CacheTables {
+        let tables = try openExisting()
         if !isClean.withLock({ $0 }) {
             try removeLeftovers(tables)
             isClean.withLock { $0 = true }

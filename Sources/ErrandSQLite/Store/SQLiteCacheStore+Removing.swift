@@ -64,7 +64,7 @@ extension SQLiteCacheStore {
                 return (files, before - (try tables.usage.entries))
             }
             home.removeFiles(files)
-            try? tables.shrink(all: false)
+            try tables.shrinkIfPossible(all: false)
             return Int(count)
         }
     }

@@ -331,7 +331,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                 return (try tables.insert(entry), files + evicted)
             }
             home.removeFiles(files)
-            try? tables.shrink(all: false)
+            try tables.shrinkIfPossible(all: false)
             return id.map { CacheEntry.ID($0) }
         }
     }
