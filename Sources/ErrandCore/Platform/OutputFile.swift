@@ -25,6 +25,16 @@ package final class OutputFile: Sendable {
     private let calls: FileCalls
     private let state: Mutex<State>
 
+    private static let prefix = ".errand-"
+    private static let suffix = ".part"
+
+    /// Returns whether the name of a file, without its folder, is a name of a temporary file: `.errand-1f.part`.
+    package static func isTemporary(_ name: String) -> Bool {
+        guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return false }
+        let digits = name.utf8.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count)
+        return (1...16).contains(digits.count) && UInt64(Substring(digits), radix: 16) != nil && digits.first != UInt8(ascii: "+")
+    }
+
     /// Creates the temporary file.
     ///
     /// - Throws: `FileWriteError`, also if `path` is or leads to a folder, a device or a pipe, or is a file that must not be
@@ -41,7 +51,7 @@ package final class OutputFile: Sendable {
         var descriptor: Int32 = -1
         // If a name is taken, another number is tried.
         for _ in 0..<4 {
-            temporary = Self.folder(of: path) + ".errand-" + String(UInt64.random(in: .min ... .max), radix: 16) + ".part"
+            temporary = Self.folder(of: path) + Self.prefix + String(UInt64.random(in: .min ... .max), radix: 16) + Self.suffix
             descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
             if descriptor >= 0 || errno != EEXIST { break }
         }

@@ -42,8 +42,9 @@ package struct StoreFolder: Sendable {
     /// Creates the folder, and the folders above it, if the folder does not exist. If the folder exists, the permissions of other users are
     /// removed. On Apple's platforms, the folder is excluded from backups.
     ///
+    /// - Parameter allowsLink: whether the path may be a symbolic link to a folder.
     /// - Throws: `FileWriteError`, also for a folder of another user, and for a path that does not lead to a folder.
-    package func create() throws(FileWriteError) {
+    package func create(allowsLink: Bool = true) throws(FileWriteError) {
         if path.utf8.contains(0) { throw failure("create", EINVAL, reason: "a path must not contain a NUL") }
         var isNew = mkdir(path, 0o700) == 0
         if !isNew, errno == ENOENT {
@@ -59,8 +60,11 @@ package struct StoreFolder: Sendable {
         let code = errno
         guard isNew || code == EEXIST else { throw failure("create", code) }
         var status = stat()
-        guard stat(path, &status) == 0 else { throw failure("open", errno) }
-        guard status.st_mode & S_IFMT == S_IFDIR else { throw failure("open", ENOTDIR) }
+        guard (allowsLink ? stat(path, &status) : lstat(path, &status)) == 0 else { throw failure("open", errno) }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            let isLink = status.st_mode & S_IFMT == S_IFLNK
+            throw failure("open", ENOTDIR, reason: isLink ? "it is a symbolic link, not a folder" : nil)
+        }
         guard status.st_uid == geteuid() else { throw failure("open", EACCES, reason: "the folder belongs to another user") }
         if status.st_mode & 0o077 != 0, chmod(path, 0o700) != 0 { throw failure("set the permissions of", errno) }
         if isNew { excludeFromBackups() }
@@ -74,6 +78,15 @@ package struct StoreFolder: Sendable {
         try? url.setResourceValues(values)
         #endif
     }
+
+    /// Whether the path is a folder, and not a symbolic link to a folder.
+    package var isFolder: Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// Returns the error for a folder with files of others. The code is ENOTEMPTY.
+    package func hasOtherFiles(reason: String) -> FileWriteError { failure("use the folder", ENOTEMPTY, reason: reason) }
 
     /// Creates an empty file that only its owner can read (mode 0600), if no file has this name. If a file has this name, the permissions
     /// of other users are removed. The existing file is not opened, because closing a file releases all locks of the process on the file.

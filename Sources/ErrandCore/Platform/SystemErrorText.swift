@@ -14,6 +14,7 @@ func fileWriteAdvice(_ code: Int32) -> String? {
     case EACCES, EPERM, EROFS: "Choose a folder that this program may write to."
     case EEXIST: "Choose another name, or allow the file to be replaced."
     case EISDIR: "Choose the name of a file: this is a folder."
+    case ENOTEMPTY: "Choose an empty folder, or a folder that does not exist yet."
     default: nil
     }
 }

@@ -47,6 +47,13 @@ final class BodyFile: Sendable {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
+    /// Returns the number of a name; `nil` for a name that ``name(of:)`` does not return.
+    static func number(of name: String) -> Int64? {
+        guard name.utf8.count == 16, let bits = UInt64(name, radix: 16) else { return nil }
+        let number = Int64(bitPattern: bits)
+        return Self.name(of: number) == name ? number : nil
+    }
+
     private func place(_ index: Int) -> StoredPiece.Place { StoredPiece.Place(number: number, key: key, index: Int32(index)) }
 
     /// Appends bytes.

@@ -11,6 +11,9 @@ internal import Synchronization
 final class CacheHome: Sendable {
     static let databaseName = "responses.sqlite"
     private static let secretName = "secret"
+    private static let bodiesName = "bodies"
+    private static let lockName = "lock"
+    private static let logSuffixes = ["-wal", "-shm", "-journal"]
     private static let secretBytes = 32
     /// The longest wait for another process that is opening the store.
     private static let lockSeconds = 10
@@ -25,7 +28,7 @@ final class CacheHome: Sendable {
 
     init(path: String, calls: FileCalls, report: @escaping @Sendable (SQLiteCacheStore.Event) -> Void) {
         folder = StoreFolder(path: path)
-        bodies = folder.subfolder("bodies")
+        bodies = folder.subfolder(Self.bodiesName)
         (self.calls, self.report) = (calls, report)
     }
 
@@ -63,11 +66,31 @@ final class CacheHome: Sendable {
 
     /// Creates the folder and the secret key if they are missing, so that ``digest(_:)`` has a key.
     func prepare() throws {
+        try checkFiles()
         if (try? readSecret()) == true { return }
         try folder.create()
-        let lock = try folder.lock("lock", seconds: Self.lockSeconds)
+        let lock = try folder.lock(Self.lockName, seconds: Self.lockSeconds)
         defer { lock.release() }
         try prepareSecret()
+    }
+
+    // MARK: The files of others
+
+    /// Returns whether a file of this name in the folder can be a file of the store. The Finder adds `.DS_Store` to any folder.
+    private static func isOwn(_ name: String) -> Bool {
+        [databaseName, secretName, bodiesName, lockName, ".DS_Store"].contains(name) || logSuffixes.contains { name == databaseName + $0 }
+            || OutputFile.isTemporary(name)
+    }
+
+    /// Whether the folder has no database, and has files that are not files of a store.
+    ///
+    /// The store makes its folder private, and empties the folder of its bodies. Therefore, such a folder is not used.
+    var hasOtherFiles: Bool { folder.identity(of: Self.databaseName) == nil && folder.names.contains { !Self.isOwn($0) } }
+
+    /// - Throws: `FileWriteError` if the folder has other files.
+    private func checkFiles() throws {
+        guard hasOtherFiles else { return }
+        throw folder.hasOtherFiles(reason: "the folder has other files, and the cache needs a folder of its own")
     }
 
     // MARK: The database
@@ -79,9 +102,10 @@ final class CacheHome: Sendable {
     ///
     /// - Throws: `FileWriteError`, `FileReadError`, `SQLiteError`.
     func open() throws -> CacheTables {
+        try checkFiles()
         try folder.create()
-        try bodies.create()
-        let lock = try folder.lock("lock", seconds: Self.lockSeconds)
+        try bodies.create(allowsLink: false)
+        let lock = try folder.lock(Self.lockName, seconds: Self.lockSeconds)
         defer { lock.release() }
         try prepareSecret()
         do {
@@ -115,7 +139,7 @@ final class CacheHome: Sendable {
 
     /// Replaces a damaged database, unless another process has replaced it.
     func replace(_ file: StoreFolder.FileIdentity?, because error: any Error) throws {
-        let lock = try folder.lock("lock", seconds: Self.lockSeconds)
+        let lock = try folder.lock(Self.lockName, seconds: Self.lockSeconds)
         defer { lock.release() }
         guard file == nil || folder.identity(of: Self.databaseName) == file else { return }
         removeDatabase(because: error)
@@ -123,21 +147,23 @@ final class CacheHome: Sendable {
 
     private func removeDatabase(because error: any Error) {
         // The log is removed first. A log without its database would be applied to the next database.
-        for suffix in ["-wal", "-shm", "-journal", ""] { folder.remove(Self.databaseName + suffix) }
+        for suffix in Self.logSuffixes + [""] { folder.remove(Self.databaseName + suffix) }
         // The files of open writers have locks, and stay until these writers end.
-        for name in bodies.names { _ = bodies.removeUnlocked(name) { false } }
+        for number in bodyNumbers { _ = bodies.removeUnlocked(BodyFile.name(of: number)) { false } }
         report(.init(kind: .replaced, description: "the store was emptied: \(safeDescription(of: error))"))
     }
+
+    /// The numbers of all files of bodies. Other names in the folder are left out. A symbolic link to a folder has no files of the store.
+    private var bodyNumbers: [Int64] { bodies.isFolder ? bodies.names.compactMap { BodyFile.number(of: $0) } : [] }
 
     /// Removes the leftovers of killed processes: files without an entry, and the reserved bytes of these files. The caller has the lock of
     /// the folder.
     private func removeLeftovers(_ tables: CacheTables) throws {
-        for name in folder.names where name.utf8.starts(with: ".errand-".utf8) { folder.remove(name) }
-        let needed = Set(try tables.fileNumbers.map { BodyFile.name(of: $0) })
-        for name in bodies.names where !needed.contains(name) {
+        for name in folder.names where OutputFile.isTemporary(name) { folder.remove(name) }
+        let needed = Set(try tables.fileNumbers)
+        for number in bodyNumbers where !needed.contains(number) {
             // A writer publishes its entry before it releases the lock of the file.
-            let number = UInt64(name, radix: 16).map { Int64(bitPattern: $0) }
-            _ = bodies.removeUnlocked(name) { number.map { (try? tables.needsFile($0)) != false } ?? false }
+            _ = bodies.removeUnlocked(BodyFile.name(of: number)) { (try? tables.needsFile(number)) != false }
         }
         try removeDeadWrites(tables)
     }

@@ -76,7 +76,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - folder: the path of the folder. Use a folder of its own for the store: put no other files into the folder. Only the user who
-    ///     owns the folder can read it. A missing folder is created.
+    ///     owns the folder can read it. A missing folder is created. If the folder has files, and has no store, all functions of the store
+    ///     throw `FileWriteError`, see ``hasOtherFiles(inFolder:)``.
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
@@ -111,6 +112,14 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// - Parameter folder: the path of the folder.
     public static func exists(inFolder folder: String) -> Bool {
         !folder.isEmpty && StoreFolder(path: folder).identity(of: CacheHome.databaseName) != nil
+    }
+
+    /// Returns whether a folder has files, and has no store. A store does not use such a folder: all functions of the store throw
+    /// `FileWriteError`, and the files and the permissions of the folder stay as they are.
+    ///
+    /// - Parameter folder: the path of the folder.
+    public static func hasOtherFiles(inFolder folder: String) -> Bool {
+        !folder.isEmpty && CacheHome(path: folder, calls: .system, report: { _ in }).hasOtherFiles
     }
 
     /// The kind and the limit: `disk, 256 MiB`.

@@ -47,14 +47,12 @@ struct CacheFolder {
         await store.finish(within: .seconds(5))
     }
 
-    /// Checks that an existing folder is empty, or has a cache. The store makes its folder private, so a folder with other files would
-    /// become unreadable for other users.
+    /// Checks that an existing folder is empty, or has a cache. The store does not use another folder.
     private static func checkFiles(of path: String) throws {
-        let files = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-        let own = ["bodies", "lock", "responses.sqlite-journal", "responses.sqlite-shm", "responses.sqlite-wal", "secret"]
-        let hasCache = FileManager.default.fileExists(atPath: path + "/responses.sqlite")
-        guard !hasCache, files.contains(where: { !own.contains($0) }) else { return }
+        #if SQLite
+        guard SQLiteCacheStore.hasOtherFiles(inFolder: path) else { return }
         throw ValidationError("--cache: the folder '\(path.shownSafely())' has other files. Name a folder for the cache alone")
+        #endif
     }
 
     /// - Throws: `ValidationError` if this build has no store on the disk.
