@@ -31,6 +31,33 @@ extension SQLiteCacheStore {
         }
     }
 
+    /// Removes the entries of an origin that belong to one of the groups. Reads only the heads of this origin, at most 256 heads at a time.
+    public func removeAll(groups: [String], of origin: Origin) async throws {
+        guard !groups.isEmpty else { return }
+        try await writer.ensureKey(isCancellable: false)
+        let (chosen, digest) = (Set(groups.map { Array($0.utf8) }), try originDigest(origin))
+        // Entries that are published during this work have larger numbers. Their responses are newer than the invalidation.
+        guard let last = try await writer.run({ try $0.lastEntry(origin: digest) }) else { return }
+        var next: Int64? = .min
+        while let first = next {
+            // Other operations run between two pages.
+            next = try await writer.run { [self] tables in
+                let page = try tables.entries(origin: digest, ids: first...last, limit: Self.groupPageEntries)
+                let ids = page.compactMap { key, stored -> Int64? in
+                    guard let entry = decoded(stored, key: key) else { return nil }
+                    return entry.head.groups.contains { chosen.contains(Array($0.utf8)) } ? stored.id : nil
+                }
+                if !ids.isEmpty { home.removeFiles(try tables.database.transaction { try ids.flatMap { try tables.remove($0) } }) }
+                guard page.count == Self.groupPageEntries, let id = page.last?.entry.id, id < last else { return nil }
+                return id + 1
+            }
+        }
+        try await writer.run { try $0.shrinkIfPossible(all: false) }
+    }
+
+    /// The largest number of heads in memory while groups are removed.
+    static let groupPageEntries = 256
+
     /// Removes all entries, including the entries of other processes. Writers that have not published are given up.
     public func removeAll() async throws {
         try await changeForPrivacy { tables in

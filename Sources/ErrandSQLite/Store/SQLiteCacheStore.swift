@@ -192,7 +192,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     }
 
     /// Returns an entry; `nil` if it is damaged, or can't be decrypted.
-    private func decoded(_ stored: CacheTables.StoredEntry, key: [UInt8]) -> CacheEntry? {
+    func decoded(_ stored: CacheTables.StoredEntry, key: [UInt8]) -> CacheEntry? {
         let place = StoredPiece.Place(number: stored.number, key: key, index: StoredPiece.Place.headIndex)
         do {
             guard let piece = StoredPiece(combined: stored.head) else { throw StoredPiece.Damaged() }
