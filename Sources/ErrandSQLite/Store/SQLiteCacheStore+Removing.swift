@@ -9,7 +9,8 @@ extension SQLiteCacheStore {
         try await change { tables in try ids.flatMap { try tables.remove($0.rawValue) } }
     }
 
-    /// Removes all entries of the URLs. Writers of these URLs in this process are given up. Returns the number of removed entries.
+    /// Removes all entries of the URLs, including the entries of other processes. Gives up the writers of these URLs that this object has
+    /// made. Writers of other objects and processes continue. Returns the number of removed entries.
     @discardableResult
     public func removeAll(urls: [String]) async throws -> Int {
         guard !urls.isEmpty else { return 0 }
@@ -21,7 +22,8 @@ extension SQLiteCacheStore {
         }
     }
 
-    /// Removes all entries of an origin. Writers of this origin in this process are given up.
+    /// Removes all entries of an origin, including the entries of other processes. Gives up the writers of this origin that this object
+    /// has made. Writers of other objects and processes continue.
     public func removeAll(of origin: Origin) async throws {
         try await writer.ensureKey(isCancellable: false)
         let digest = try originDigest(origin)
