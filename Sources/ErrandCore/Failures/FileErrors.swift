@@ -123,8 +123,10 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
     ///
     /// - Parameter operation: the failed operation, as a verb.
     package static func removed(_ path: String, operation: String) -> FileWriteError {
-        FileWriteError(path: path, operation: operation, code: ErrorNumber.noEntry, reason: "it has just been removed")
+        FileWriteError(path: path, operation: operation, code: ErrorNumber.noEntry, reason: removal)
     }
+
+    private static let removal = "it has just been removed"
 
     /// Returns the error for a file whose folder can't be created. The code is ENOENT.
     package static func missingFolder(of path: String) -> FileWriteError {
@@ -147,8 +149,9 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
 
     /// The reason, such as the system's error in words.
     public var failureReason: String? { problem.words.asSentence }
-    /// The advice for a person about a full disk, a missing folder, missing permission or an existing file; `nil` for other errors.
-    public var recoverySuggestion: String? { fileWriteAdvice(code) }
+    /// The advice for a person about a full disk, a missing folder, a removed file, missing permission, an existing file or a folder with
+    /// other files; `nil` for other errors.
+    public var recoverySuggestion: String? { problem.reason == Self.removal ? "Try again." : fileWriteAdvice(code) }
 }
 
 /// The system's error numbers (`errno`) that are the same on all systems.

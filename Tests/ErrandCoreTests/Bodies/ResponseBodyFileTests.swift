@@ -204,6 +204,12 @@ import Testing
         #expect(error.description == "cannot lock '\(path)': \(reason)" && error.code == code && error.recoverySuggestion != nil)
     }
 
+    @Test func aRemovedFileNeedsNoNewFolder() {
+        let error = FileWriteError.removed("/data/a.zip", operation: "lock")
+        #expect(error.description == "cannot lock '/data/a.zip': it has just been removed" && error.code == ENOENT)
+        #expect(error.recoverySuggestion == "Try again.")
+    }
+
     @Test func aMissingFolderIsFoundBeforeAnythingIsRead() async throws {
         let source = ScriptedBodySource(["one"])
         let path = folder.file("missing/a.bin")
