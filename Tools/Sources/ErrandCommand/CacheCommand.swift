@@ -80,7 +80,10 @@ struct CacheShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Shows a stored response, without a request.",
         usage: "errand cache show [-H <name: value>] <folder> <url>",
-        discussion: "The state of the response is shown on standard error, in the words of the field Cache-Status (RFC 9211).")
+        discussion: """
+            The state of the response is shown on standard error, in the words of the field Cache-Status (RFC 9211). The values of secret \
+            fields, such as Set-Cookie, are hidden, as -v hides them.
+            """)
     @OptionGroup var cache: CacheFolderArguments
     @Argument(help: "The URL.") var url: String
     @Option(
@@ -103,7 +106,7 @@ struct CacheShowCommand: AsyncParsableCommand {
                 throw ExitCode(4)
             }
             if let status = response.metadata.cacheStatus { Terminal.say("* cache: \(status)") }
-            try await ResponseOutput(arguments, file: nil, response: response, written: ByteCount()).write()
+            try await ResponseOutput(arguments, file: nil, response: response, written: ByteCount(), hidesSecrets: true).write()
         }
     }
 }

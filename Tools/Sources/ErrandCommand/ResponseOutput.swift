@@ -30,14 +30,20 @@ struct ResponseOutput {
     private let hops: [HopHeads.Head]
     private let file: String?
     private let written: ByteCount
+    private let hidesSecrets: Bool
     private var shown: OutputOptions { arguments.shown }
 
     /// - Parameters:
     ///   - file: the path of the file for the body; `nil` for standard output.
     ///   - hops: the heads of the redirects before the response, which are written with its head.
     ///   - written: counts the bytes of the body.
-    init(_ arguments: RequestArguments, file: String?, response: Response, after hops: [HopHeads.Head] = [], written: ByteCount) {
+    ///   - hidesSecrets: whether the head is written without the values of secret fields, as `-v` shows heads.
+    init(
+        _ arguments: RequestArguments, file: String?, response: Response, after hops: [HopHeads.Head] = [], written: ByteCount,
+        hidesSecrets: Bool = false
+    ) {
         (self.arguments, self.file, self.response, self.hops, self.written) = (arguments, file, response, hops, written)
+        self.hidesSecrets = hidesSecrets
     }
 
     /// Writes the head and the body.
@@ -170,7 +176,8 @@ struct ResponseOutput {
 
     private func text(of fields: HTTPFields, isColored: Bool, isForTerminal: Bool) -> String {
         fields.map { field in
-            let value = isForTerminal ? field.value.shownSafely(limit: .max) : field.value
+            let text = hidesSecrets ? response.request.options.sensitivity.shownValue(of: field) : field.value
+            let value = isForTerminal ? text.shownSafely(limit: .max) : text
             return "\(colored(field.name.rawName, 94, isColored)): \(value)\r\n"
         }.joined()
     }

@@ -129,6 +129,20 @@ import Testing
         }
     }
 
+    @Test func aShownResponseHasNoSecrets() async throws {
+        let reply = Self.reply("Cache-Control: max-age=600", "Set-Cookie: id=the-secret", "X-Text: é \"quoted\"")
+        try await withCache(reply) { folder, server in
+            #expect(try await CommandProcess.run("--cache", folder, server.url).status == 0)
+            let shown = try await CommandProcess.run("cache", "show", folder, server.url)
+            #expect(shown.status == 0 && shown.text.hasSuffix("\r\n\r\nnews"), "\(shown)")
+            #expect(shown.text.contains("X-Text: é \"quoted\"\r\n"), "\(shown)")
+            #expect(shown.text.contains("Set-Cookie: <redacted>\r\n") && !shown.text.contains("the-secret"), "\(shown)")
+            // With -i, the user asks for the head.
+            let sent = try await CommandProcess.run("-i", "--cache", folder, server.url)
+            #expect(sent.text.contains("Set-Cookie: id=the-secret\r\n"), "\(sent)")
+        }
+    }
+
     @Test(arguments: ["list", "clear", "stats"]) func aFolderWithoutACacheIsNotCreated(name: String) async throws {
         let folder = NSTemporaryDirectory() + "errand-cache-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: folder) }
