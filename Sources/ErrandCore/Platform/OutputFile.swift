@@ -30,7 +30,7 @@ package final class OutputFile: Sendable {
 
     /// Returns whether the name of a file, without its folder, is a name of a temporary file: `.errand-1f.part`.
     package static func isTemporary(_ name: String) -> Bool {
-        guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return false }
+        guard name.utf8.starts(with: prefix.utf8), name.utf8.reversed().starts(with: suffix.utf8.reversed()) else { return false }
         let digits = name.utf8.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count)
         return (1...16).contains(digits.count) && UInt64(Substring(digits), radix: 16) != nil && digits.first != UInt8(ascii: "+")
     }

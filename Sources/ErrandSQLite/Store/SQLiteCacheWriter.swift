@@ -14,15 +14,15 @@ final class SQLiteCacheWriter: CacheWriter {
         let generation: Int64
     }
 
-    private struct TooLarge: Error, SafelyDescribedError {
+    private struct TooLarge: CacheEntryRefusal, SafelyDescribedError {
         let description = "the entry is larger than the limit for one entry"
     }
 
-    private struct GivenUp: Error, SafelyDescribedError {
+    private struct GivenUp: CacheEntryRefusal, SafelyDescribedError {
         let description = "the entry was given up"
     }
 
-    private struct WrongLength: Error, SafelyDescribedError {
+    private struct WrongLength: CacheEntryRefusal, SafelyDescribedError {
         let description = "the length of the entry is not the number of its bytes"
     }
 
