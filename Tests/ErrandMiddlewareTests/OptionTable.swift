@@ -72,6 +72,9 @@ extension OptionRow {
         OptionRow("CredentialIdentityKey", .value, crossesOrigins: false) {
             $0.credentialIdentity = CredentialIdentity(scheme: "own", "joe")
         },
+        OptionRow("CookieIdentityKey", .value, crossesOrigins: false) {
+            $0.cookieIdentity = CredentialIdentity(scheme: "cookies", "1", "0")
+        },
         OptionRow("PriorityKey", .ignored(because: "a more urgent caller sends its own request"), isComparedByItself: true) {
             $0.priority = .high
         },

@@ -29,7 +29,21 @@ internal import ErrandFormats
 /// If cookies are refused or have no room in the field, the event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` says why.
 ///
 /// **Place:** inside `redirect`, `retry` and `authenticate`, so that the jar chooses the cookies of each hop and each attempt. A redirect
-/// does not forward cookies. The place is outside `cache` and `coalesce`, which compare the cookies.
+/// does not forward cookies. The place is outside `coalesce`, which compares the cookies, and outside `cache`, which compares the
+/// identities.
+///
+/// **Caches:** a request with cookies of a jar gets an identity, ``/ErrandCore/RequestOptions/credentialIdentity``, unless the request has
+/// an identity or `Authorization`. A private cache keeps the responses of each identity apart:
+///
+/// | Request | Identity | Store in memory | Store on the disk |
+/// |---|---|---|---|
+/// | no cookie | none | for all | for all |
+/// | cookies of a jar with a durable ``CookieJar/account`` | the account | for the account | for the account |
+/// | cookies of another jar | volatile: the session of the jar | for the session | nothing |
+/// | an identity of `authenticate`, with or without cookies | unchanged | for the account | for an account with a name |
+/// | a `Cookie` field of the app, without an identity | none | nothing | nothing |
+///
+/// A new session begins when a cookie of the jar is removed: by the app, such as with ``CookieJar/removeAll()``, or by a server.
 ///
 /// **Per request:** with `request.options.cookies = .off`, the jar is not used. With `.use(other)`, another jar is used.
 /// `request.options.siteContext` says that another site has made the request: ``/ErrandCore/SiteContext``.
@@ -91,6 +105,10 @@ public struct CookiesMiddleware: HTTPMiddleware {
         var carrying = request
         // The field is appended as octets. If the value were set by the name of the field, the value would be split into several fields.
         carrying.head.headerFields.append(HTTPField(name: .cookie, value: selection.octets))
+        // The credentials of `Authorization` may belong to another account than the cookies.
+        if request.options.credentialIdentity == nil, !request.head.headerFields.contains(.authorization) {
+            carrying.options.cookieIdentity = selection.identity
+        }
         return carrying
     }
 

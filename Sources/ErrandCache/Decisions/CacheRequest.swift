@@ -28,7 +28,7 @@ struct CacheRequest: Sendable {
     let request: Request
     /// The key of the stored responses; `nil` if no stored response serves the request, and its response is not stored. The key is `nil`
     /// for:
-    /// - a request with `Authorization` and without an identity, in a private cache
+    /// - in a private cache, a request with `Authorization`, `Cookie` or another sensitive field that no identity covers
     /// - a GET or HEAD with a body, and a QUERY without a digest
     /// - a request whose URL is longer than ``CacheLimits/urlBytes``
     let key: CacheKey?
@@ -84,8 +84,11 @@ struct CacheRequest: Sendable {
     /// response to a POST or PATCH may have the new content of the URL.
     var isStorable: Bool { isServable || key != nil && (method == .post || method == .patch) }
 
-    /// Whether the request has credentials.
-    var hasCredentials: Bool { request.options.credentialIdentity != nil || fields.contains(.authorization) }
+    /// Whether the request has credentials by the rules of a shared cache, for which cookies are no credentials ([RFC 9111, section
+    /// 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)).
+    var hasCredentials: Bool {
+        fields.contains(.authorization) || request.options.credentialIdentity != nil && !request.options.hasOnlyCookieIdentity
+    }
 
     private static func wanted(_ fields: HTTPFields, method: HTTPRequest.Method) -> Wanted {
         guard fields.contains(.range), method != .head else { return .whole }
@@ -106,12 +109,9 @@ struct CacheRequest: Sendable {
     private static func key(_ request: Request, url: HTTPURL, scope: CachePolicy.Scope, bodyDigest: [UInt8]?) -> CacheKey? {
         var partition = CacheKey.Partition.none
         if scope == .private {
-            if let identity = request.options.credentialIdentity {
-                partition = .account(identity)
-            } else if request.headers.contains(.authorization) {
-                // The cache does not know to which account the credentials belong.
-                return nil
-            }
+            // The cache does not know to which account other credentials belong.
+            guard !hasUncoveredCredentials(request) else { return nil }
+            if let identity = request.options.credentialIdentity { partition = .account(identity) }
         }
         // The meaning of a body of GET is not defined, so the body may select the response (RFC 9110, section 9.3.1).
         let hasBody = !request.body.isEmpty
@@ -121,6 +121,17 @@ struct CacheRequest: Sendable {
         let names: [HTTPField.Name] = [.contentType, .contentEncoding, .contentLanguage]
         let described = names.map { request.headers[$0] ?? "" }.map { "\($0.utf8.count):\($0)" }.joined(separator: ",")
         return checked(CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described)))
+    }
+
+    /// Returns whether a request has a sensitive field that the identity of the request does not cover. The identity of cookies covers only
+    /// `Cookie`. Any other identity covers all fields.
+    private static func hasUncoveredCredentials(_ request: Request) -> Bool {
+        let options = request.options
+        let isOfCookies = options.hasOnlyCookieIdentity
+        guard isOfCookies || options.credentialIdentity == nil else { return false }
+        let sensitivity = options.sensitivity
+        func isUncovered(_ field: HTTPField) -> Bool { sensitivity.isSensitive(field) && !(isOfCookies && field.name == .cookie) }
+        return request.headers.contains(where: isUncovered) || options.fallbackHeaders.contains(where: isUncovered)
     }
 
     /// Returns a key; `nil` if its URL is too long.

@@ -9,7 +9,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
     public enum Partition: Sendable, Hashable {
         /// No account: the requests had no credentials, or the cache is shared.
         case none
-        /// The account whose credentials the requests had. A store on the disk keeps no responses of a volatile identity.
+        /// The account whose credentials or cookies the requests had. A store on the disk keeps no responses of a volatile identity.
         case account(CredentialIdentity)
     }
 

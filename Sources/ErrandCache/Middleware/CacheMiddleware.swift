@@ -24,8 +24,10 @@ public import ErrandCore
 /// most 50 ms in total. If the store needs more time, the response is not stored.
 ///
 /// **Accounts:** a response to a request with credentials is stored only for the account of the credentials:
-/// ``/ErrandCore/RequestOptions/credentialIdentity``. Without an identity, the response to a request with `Authorization` is not stored. To
-/// remove an account's responses, sign out with `tokens.signOut(clearing: [cache])`.
+/// ``/ErrandCore/RequestOptions/credentialIdentity``. `authenticate` and `cookies` set this account. If a request has no identity, and has
+/// `Authorization`, `Cookie` or another field that is sensitive by ``/ErrandCore/RequestOptions/sensitivity``, the cache is not used. To
+/// remove an account's responses, sign out with `tokens.signOut(clearing: [cache])`. A cache with the policy ``CachePolicy/shared`` has no
+/// accounts, and follows [RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
 ///
 /// **Failures:** if the store fails, the call continues without the store, and the middleware does not use the store for 60 seconds. If
 /// only the writing of a body has failed, the store is still read.

@@ -16,8 +16,8 @@ internal import ErrandCore
 /// ``deciding(_:)``, your own closure takes precedence over the policy.
 ///
 /// For these requests, no stored response is used, and the response is not stored:
-/// - a request with `Authorization` and without an identity, in a private cache, because the account of the credentials is not known.
-///   `authenticate` sets the identity
+/// - a request with `Authorization`, `Cookie` or another sensitive field, and without an identity, in a private cache, because the account
+///   of the credentials is not known. `authenticate` and `cookies` set the identity
 /// - a request with `Cache-Control: no-store`
 /// - a GET or HEAD with a body, and a QUERY whose body can be read only once
 public struct CachePolicy: Sendable, CustomStringConvertible {

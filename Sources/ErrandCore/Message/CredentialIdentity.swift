@@ -3,7 +3,8 @@ internal import ErrandFormats
 /// The account whose credentials a request carries. The identity distinguishes the exchanges of one account from the exchanges of
 /// another account.
 ///
-/// `authenticate` sets the identity on each request to which it adds credentials. Coalescing shares no exchange between two
+/// `authenticate` sets the identity on each request to which it adds credentials. `cookies` sets the identity on each request to which it
+/// adds cookies, unless the request already has an identity. Coalescing shares no exchange between two
 /// identities, and a cache stores the responses of each identity separately. The identity stays the same when a token is
 /// refreshed, and changes when another account signs in. A redirect to another origin removes the identity.
 ///
@@ -88,10 +89,28 @@ private enum CredentialIdentityKey: OptionKey {
     static var defaultValue: CredentialIdentity? { nil }
 }
 
+private enum CookieIdentityKey: OptionKey {
+    static var defaultValue: CredentialIdentity? { nil }
+}
+
 extension RequestOptions {
-    /// The account whose credentials the request carries; `nil` without credentials. `authenticate` sets this option.
+    /// The account whose credentials the request carries; `nil` without credentials. `authenticate` sets this option. If this option is not
+    /// set, the identity of the cookies that `cookies` has added applies.
     public var credentialIdentity: CredentialIdentity? {
-        get { self[CredentialIdentityKey.self] }
-        set { self[CredentialIdentityKey.self] = newValue }
+        get { self[CredentialIdentityKey.self] ?? self[CookieIdentityKey.self] }
+        set {
+            self[CredentialIdentityKey.self] = newValue
+            if newValue == nil, self[CookieIdentityKey.self] != nil { self[CookieIdentityKey.self] = nil }
+        }
     }
+
+    /// The identity of the cookies that `cookies` has added; `nil` without cookies of a jar. The identity covers only the field `Cookie`:
+    /// another sensitive field may belong to another account.
+    package var cookieIdentity: CredentialIdentity? {
+        get { self[CookieIdentityKey.self] }
+        set { self[CookieIdentityKey.self] = newValue }
+    }
+
+    /// Whether ``credentialIdentity`` is the identity of cookies, which covers only the field `Cookie`.
+    package var hasOnlyCookieIdentity: Bool { self[CredentialIdentityKey.self] == nil && self[CookieIdentityKey.self] != nil }
 }

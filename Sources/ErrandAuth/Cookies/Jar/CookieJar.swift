@@ -28,6 +28,12 @@ internal import Synchronization
 /// are not written.
 ///
 /// Several stacks may share a jar. A separate jar for each account keeps the accounts apart. All methods may be called from any thread.
+///
+/// **Caches:** a cache keeps the responses to requests with cookies of this jar for this jar alone. If the jar is bound to a durable
+/// ``account``, the responses belong to the account. Without an account, the responses belong to the session of the jar, and stay in
+/// memory. A session ends when cookies are removed: by the app, or by a server that signs the user out. If another user signs in without a
+/// sign-out, call ``removeAll()`` first, because a server may replace the cookies of the first user without removing a cookie.
+///
 /// Descriptions and mirrors show no cookie.
 public final class CookieJar: Sendable {
     /// The limits of a jar.
@@ -67,6 +73,19 @@ public final class CookieJar: Sendable {
         var unwrittenRemovals = Removals()
         /// The shared exchanges whose cookies were stored: for the ID of each sent request, a digest of the `Set-Cookie` fields.
         var sharedExchanges = BoundedTable<RequestID, Int>(limit: 128)
+        /// The identity of the last session, kept because a request must not allocate it again.
+        private var session: (number: UInt64, identity: CredentialIdentity)?
+
+        init(table: CookieTable) { self.table = table }
+
+        /// Returns the volatile identity of the current session of a jar without an account.
+        mutating func sessionIdentity(ofJar jar: Int) -> CredentialIdentity {
+            let number = table.session
+            if let session, session.number == number { return session.identity }
+            let identity = CredentialIdentity(scheme: "cookies", String(jar), String(number))
+            session = (number, identity)
+            return identity
+        }
 
         /// Records a removal of all cookies of a site, or of all cookies if `site` is nil.
         mutating func recordRemoval(ofSite site: String? = nil, at date: HTTPDate) {
@@ -83,6 +102,10 @@ public final class CookieJar: Sendable {
         case load
     }
 
+    private static let lastNumber = Atomic(0)
+
+    /// The number of this jar, which distinguishes the sessions of two jars.
+    private let number = CookieJar.lastNumber.add(1, ordering: .relaxed).newValue
     let state: Mutex<State>
     let flights = SingleFlight<Work, Void>()
     let writer = BackgroundWriter()
@@ -214,6 +237,8 @@ extension CookieJar {
         var sent = 0
         /// The number of cookies that have no room in the field.
         var leftOut = 0
+        /// The account of the jar, or else the session of the jar; `nil` if there is no cookie.
+        var identity: CredentialIdentity?
         /// The number of the last use before the request.
         let use: UInt64
     }
@@ -234,6 +259,7 @@ extension CookieJar {
             let found = state.table.matches(target, of: domains ?? state.table.domains(including: target.origin.host), at: now)
             guard !found.isEmpty, !request.hasCookie else { return selection }
             write(found, of: &state.table, to: &selection)
+            if !selection.octets.isEmpty { selection.identity = account ?? state.sessionIdentity(ofJar: number) }
             return selection
         }
     }

@@ -17,6 +17,9 @@ struct CookieTable: Sendable {
     private(set) var count = 0
     private(set) var totalBytes = 0
     private var lastOrder: UInt64 = 0
+    /// The number of the session: a new number after the app, a server or another process has removed a cookie. An eviction and an expiry
+    /// begin no new session.
+    private(set) var session: UInt64 = 0
     private var order = UseOrder()
     private var uses = UseOrder.List()
     /// No cookie expires before this date. `nil` if no cookie expires.
@@ -221,6 +224,7 @@ struct CookieTable: Sendable {
             if !unwritten.isLoaded { unwritten.remove(key) }
             return false
         }
+        session += 1
         remove(index)
         return true
     }
@@ -247,11 +251,13 @@ struct CookieTable: Sendable {
 
     /// Removes all cookies that a closure chooses.
     mutating func removeAll(where isChosen: (Cookie) -> Bool) {
+        session += 1
         for index in cookies.indices where cookies[index].map(isChosen) == true { remove(index) }
     }
 
     /// Removes the cookies of all domains of a site.
     mutating func removeAll(ofSite site: String) {
+        session += 1
         guard let site = domains.site(site) else { return }
         for index in domains.domains(of: site).flatMap(domains.cookies) { remove(index) }
     }
@@ -366,7 +372,10 @@ extension CookieTable {
             }
         }
         // Another process has removed the written cookies that are no longer in the store.
-        for index in cookies.indices where cookies[index] != nil && unwritten.isWritten(index) && !seen.contains(index) { drop(index) }
+        for index in cookies.indices where cookies[index] != nil && unwritten.isWritten(index) && !seen.contains(index) {
+            session += 1
+            drop(index)
+        }
     }
 }
 
