@@ -31,6 +31,11 @@ import Testing
     @Test func someRequestsHaveNoKey() throws {
         #expect(read(request("Authorization: x")).key == nil && read(request("Authorization: x", identity: ada)).key != nil)
         #expect(read(request("Authorization: x"), scope: .shared).key?.partition == CacheKey.Partition.none)
+        for line in ["Cookie: a=b", "X-API-Key: x", "X-Own-Token: x"] {
+            #expect(read(request(line)).key == nil && read(request(line, identity: ada)).key != nil, "\(line)")
+            #expect(read(request(line), scope: .shared).key?.partition == CacheKey.Partition.none, "\(line)")
+        }
+        #expect(read(request("Idempotency-Key: x", "If-None-Match: \"a\"")).key?.partition == CacheKey.Partition.none)
         #expect(read(request(identity: ada), scope: .shared).key?.partition == CacheKey.Partition.none)
         #expect(CacheRequest(request(method: .query), bodyDigest: nil)?.key == nil)
         for (method, hasKey) in [(HTTPRequest.Method.get, false), (.head, false), (.post, true), (.query, true)] {
@@ -39,6 +44,31 @@ import Testing
             #expect((read(request).key != nil) == hasKey)
         }
         #expect(try CacheRequest(Request(.get, "/items")) == nil)
+    }
+
+    @Test func theIdentityOfCookiesCoversOnlyCookies() {
+        func asked(_ lines: String..., scope: CachePolicy.Scope = .private, own: CredentialIdentity? = nil) -> CacheRequest {
+            var request = request(identity: own)
+            request.headers = fields(lines)
+            request.options.cookieIdentity = ada
+            return read(request, scope: scope)
+        }
+        #expect(asked("Cookie: a=b").key?.partition == .account(ada))
+        #expect(asked("Cookie: a=b", "Authorization: x").key == nil && asked("Cookie: a=b", "X-API-Key: x").key == nil)
+        #expect(asked("Cookie: a=b", "Authorization: x", own: bob).key?.partition == .account(bob))
+        // RFC 9111, section 3.5, has a rule for `Authorization`, and none for cookies.
+        #expect(asked("Cookie: a=b", scope: .shared).key?.partition == CacheKey.Partition.none)
+        #expect(!asked("Cookie: a=b", scope: .shared).hasCredentials && asked(scope: .shared, own: bob).hasCredentials)
+    }
+
+    @Test func aFieldThatTheRequestDeclaresIsACredential() {
+        var declared = request("X-Card: 1")
+        #expect(read(declared).key != nil)
+        declared.options.sensitivity = Sensitivity(fields: [.custom("X-Card")])
+        #expect(read(declared).key == nil)
+        var fallback = request()
+        fallback.options.fallbackHeaders = [.cookie: "a=b"]
+        #expect(read(fallback).key == nil)
     }
 }
 
