@@ -119,6 +119,8 @@ struct CacheCompletion: Sendable {
     let head: HTTPResponse
     /// The stored bytes with which the body begins.
     let beginning: CachePiece
+    /// The number of bytes of the whole response.
+    let length: Int64
     /// How the whole response is stored; `nil` if it is not stored.
     let write: CacheWrite?
 }

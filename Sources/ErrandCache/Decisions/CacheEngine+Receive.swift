@@ -78,7 +78,7 @@ extension CacheEngine {
         guard response.status == .ok else { return removeReplaced(by: response, of: exchange, in: &reception) }
         let fields = response.headerFields
         let new = CacheValidators(fields, responseTime: exchange.responseTime)
-        let length = announcedLength(fields)
+        let length = response.announcedLength
         for entry in exchange.entries where variants.matches(entry.head, exchange.request) && entry.head.response.status == .ok {
             let known = entry.head.validators
             let isSame =
@@ -119,7 +119,7 @@ extension CacheEngine {
         reception.status.isStored = write != nil
         var head = whole.response
         head.headerFields = StoredFields.withoutRepetitions(head.headerFields, sent: response.headerFields)
-        reception.outcome = .complete(CacheCompletion(head: head, beginning: beginning, write: write))
+        reception.outcome = .complete(CacheCompletion(head: head, beginning: beginning, length: range.upperBound, write: write))
     }
 
     // MARK: - Storing
@@ -131,7 +131,7 @@ extension CacheEngine {
                 of: response, for: exchange.request, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
         else { return removeReplaced(by: response, of: exchange, in: &reception) }
         guard response.status == .partialContent, let content = response.contentRange, let range = content.range else {
-            let announced = CacheWrite.Announced.whole(length: announcedLength(response.headerFields))
+            let announced = CacheWrite.Announced.whole(length: response.announcedLength)
             return store(CacheWrite(head: head, announced: announced, replaces: replaced(by: head, of: exchange)), in: &reception)
         }
         let matching = exchange.entries.filter { variants.matches($0.head, exchange.request) }
@@ -157,9 +157,6 @@ extension CacheEngine {
         }
         store(write, in: &reception)
     }
-
-    /// Returns the length of a body from `Content-Length`; `nil` if the field is missing or is not a sequence of digits.
-    private func announcedLength(_ fields: HTTPFields) -> Int64? { fields[.contentLength].flatMap { Int64(clampingDigits: $0.utf8) } }
 
     private func store(_ write: CacheWrite, in reception: inout CacheReception) {
         reception.outcome = .pass(write)

@@ -31,7 +31,7 @@ struct CacheWrite: Sendable {
             case .whole(let length): length
             case .part(let range, _): range.byteCount
             }
-        return received.map { $0 + (before?.byteCount ?? 0) + (after?.byteCount ?? 0) }
+        return received.map { $0.clampedSum(before?.byteCount ?? 0).clampedSum(after?.byteCount ?? 0) }
     }
 
     /// Returns the head of the entry after the body has ended; `nil` if nothing may be stored.
@@ -52,12 +52,13 @@ struct CacheWrite: Sendable {
         case .part(let range, let completeLength):
             let length = range.byteCount
             guard receivedBytes > 0 || before != nil, receivedBytes <= length else { return nil }
-            let start = range.lowerBound - (before?.byteCount ?? 0)
+            // The bytes before the range are positions below its beginning.
+            let start = max(0, range.lowerBound - (before?.byteCount ?? 0))
             if receivedBytes == length {
-                let end = range.upperBound + (after?.byteCount ?? 0)
+                let end = range.upperBound.clampedSum(after?.byteCount ?? 0)
                 return (head.asPart(start..<end, completeLength: completeLength), after != nil)
             }
-            let end = range.lowerBound + receivedBytes
+            let end = range.lowerBound.clampedSum(receivedBytes)
             guard isComplete else { return mayBeContinued ? (head.asPart(start..<end, completeLength: completeLength), false) : nil }
             // The body is shorter than `Content-Range` says. If the range reaches the end of the representation, the representation ends
             // here.

@@ -1,7 +1,7 @@
 public import ErrandCore
 
-/// A stored response: its head and its number in the store. A store keeps the body.
-public struct CacheEntry: Sendable, Identifiable {
+/// A stored response: its head and its number in the store. A store keeps the body. The description and the mirror show no field.
+public struct CacheEntry: Sendable, Identifiable, CustomStringConvertible, HidesStorage {
     /// The number of an entry, which is unique in its store.
     public struct ID: Sendable, Hashable, CustomStringConvertible {
         /// The number.
@@ -25,12 +25,15 @@ public struct CacheEntry: Sendable, Identifiable {
     ///   - id: the number of the entry.
     ///   - head: the head of the response.
     public init(id: ID, head: Head) { (self.id, self.head) = (id, head) }
+
+    /// The number, the status and the number of bytes: `entry 7, status 200, 45 bytes`.
+    public var description: String { "entry \(id), \(head)" }
 }
 
 extension CacheEntry {
     /// The head of a stored response, and the facts about its exchange that the cache needs. A store keeps all arguments of the
-    /// initializer.
-    public struct Head: Sendable {
+    /// initializer. The description and the mirror show no field.
+    public struct Head: Sendable, CustomStringConvertible, HidesStorage {
         /// The storage is a class, because a head is copied often.
         private final class Storage: Sendable {
             let response: HTTPResponse
@@ -98,6 +101,9 @@ extension CacheEntry {
         /// The groups to which the response belongs ([RFC 9875](https://www.rfc-editor.org/rfc/rfc9875)); empty if the response names no
         /// groups.
         public var groups: [String] { CacheGroups.named(in: response.headerFields) }
+
+        /// The status and the number of stored bytes: `status 200, 45 bytes`.
+        public var description: String { "status \(response.status.code), \(extent.storedBytes) bytes" }
 
         /// The directives of the response.
         var control: CacheControl { storage.control }

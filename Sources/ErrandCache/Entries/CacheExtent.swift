@@ -53,6 +53,14 @@ public enum CacheExtent: Sendable, Hashable {
     }
 }
 
+extension Int64 {
+    /// Returns the sum of two lengths; `Int64.max` if the sum is larger. Lengths come from servers, and must not end the process.
+    func clampedSum(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+}
+
 extension Range<Int64> {
     /// The number of bytes at these positions, or at these offsets.
     var byteCount: Int64 { upperBound - lowerBound }

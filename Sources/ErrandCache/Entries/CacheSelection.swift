@@ -3,10 +3,11 @@ public import ErrandCore
 /// The fields of a request by which the server has selected a response. The response names these fields in `Vary` ([RFC 9111, section
 /// 4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)).
 ///
-/// The values are in a normal form, which ignores differences without meaning. Secret values are not kept.
-public struct CacheSelection: Sendable, Hashable {
+/// The values are in a normal form, which ignores differences without meaning. Secret values are not kept. Descriptions and mirrors show
+/// only the names of the fields.
+public struct CacheSelection: Sendable, Hashable, CustomStringConvertible, HidesStorage {
     /// A field of the request.
-    public struct Field: Sendable, Hashable {
+    public struct Field: Sendable, Hashable, CustomStringConvertible, HidesStorage {
         /// The name of the field.
         public let name: HTTPField.Name
         /// The value of the field.
@@ -18,10 +19,13 @@ public struct CacheSelection: Sendable, Hashable {
         ///   - name: the name of the field.
         ///   - value: the value of the field.
         public init(name: HTTPField.Name, value: Value) { (self.name, self.value) = (name, value) }
+
+        /// The name of the field.
+        public var description: String { name.canonicalName }
     }
 
     /// The value of a field.
-    public enum Value: Sendable, Hashable {
+    public enum Value: Sendable, Hashable, CustomStringConvertible, HidesStorage {
         /// The request did not have the field.
         case absent
         /// The value in its normal form.
@@ -38,6 +42,16 @@ public struct CacheSelection: Sendable, Hashable {
             case (.text(let one), .text(let other)): one.isExactly(other)
             case (.digest(let one), .digest(let other)): one == other
             default: false
+            }
+        }
+
+        /// The kind of the value: `absent`, `text`, `digest` or `account`.
+        public var description: String {
+            switch self {
+            case .absent: "absent"
+            case .text: "text"
+            case .digest: "digest"
+            case .account: "account"
             }
         }
 
@@ -64,4 +78,7 @@ public struct CacheSelection: Sendable, Hashable {
     ///   - fields: the fields that `Vary` names.
     ///   - isUnmatchable: whether the response depends on more than the named fields.
     public init(fields: [Field] = [], isUnmatchable: Bool = false) { (self.fields, self.isUnmatchable) = (fields, isUnmatchable) }
+
+    /// The names of the fields, with commas between the names; `*` for `Vary: *`.
+    public var description: String { isUnmatchable ? "*" : fields.map(\.description).joined(separator: ", ") }
 }

@@ -132,7 +132,8 @@ struct CacheExchange: Sendable {
         var rest = response.body
         status.isStored = false
         if let tee = tee(for: response, completion.write) { (rest, status.isStored) = await tee.attached(to: rest) }
-        let length = rest.expectedLength.map { $0 + completion.beginning.byteCount }
+        // `Content-Length` is only a statement of the server. The range of the response decides the length.
+        let length = completion.length
         response.head = completion.head
         response.body = ResponseBody(FollowedBodySource(beginning, then: rest.asSource()), expectedLength: length, request: request)
         response.metadata.cacheStatus = status

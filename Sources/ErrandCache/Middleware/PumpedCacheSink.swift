@@ -232,8 +232,13 @@ final class PumpedCacheSink: BodySink {
                 }
             }
         } catch {
-            // After the entry was dropped, any error of the writer is expected.
-            if !state.withLock(\.isDropped) { tee.runtime.failed("write an entry", error, tee.request, reads: false) }
+            if error is any CacheEntryRefusal {
+                // The store works, and only this entry gets no room.
+                drop("the store does not keep the entry: \(safeDescription(of: error))")
+            } else if !state.withLock(\.isDropped) {
+                // After the entry was dropped, any error of the writer is expected.
+                tee.runtime.failed("write an entry", error, tee.request, reads: false)
+            }
             return false
         }
     }

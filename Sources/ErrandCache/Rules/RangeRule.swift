@@ -52,7 +52,8 @@ enum RangeRule {
     static func completes(_ head: CacheEntry.Head, _ response: HTTPResponse, responseTime: CacheInstant) -> Bool {
         guard let content = response.contentRange, let range = content.range, range.lowerBound == head.extent.range.upperBound,
             range.upperBound == content.completeLength,
-            head.extent.completeLength == nil || head.extent.completeLength == content.completeLength
+            head.extent.completeLength == nil || head.extent.completeLength == content.completeLength,
+            response.hasLength(range.byteCount)
         else { return false }
         return head.validators.areStronglyEqual(CacheValidators(response.headerFields, responseTime: responseTime))
     }

@@ -25,7 +25,7 @@ struct StorageRule: Sendable {
         case varyAny
         /// The response depends on a secret field, which the cache can't keep.
         case varySecret
-        /// The response is a 206 without one valid range, or without a request for one range.
+        /// The response is a 206 without one valid range of the announced length, or without a request for one range.
         case range
         /// The server states no lifetime, and the status does not permit a heuristic lifetime.
         case noLifetime
@@ -169,11 +169,11 @@ struct StorageRule: Sendable {
         else { throw .method }
     }
 
-    /// Checks that a 206 has one range, and that the request has asked for one range.
+    /// Checks that a 206 has one range of the announced length, and that the request has asked for one range.
     private func checkRange(_ response: HTTPResponse, of request: CacheRequest) throws(Refusal) {
-        guard case .range = request.wanted, !request.isDecoded, let range = response.contentRange?.range, !range.isEmpty else {
-            throw .range
-        }
+        guard case .range = request.wanted, !request.isDecoded, let range = response.contentRange?.range, !range.isEmpty,
+            response.hasLength(range.byteCount)
+        else { throw .range }
     }
 
     /// Returns whether the server permits storage of the response, whatever its status is.
@@ -195,4 +195,10 @@ extension HTTPResponse {
     var contentRange: ContentRange? {
         headerFields.contains(.contentRange) ? headerFields.single(.contentRange).flatMap { ContentRange($0) } : nil
     }
+
+    /// The length of the body from `Content-Length`; `nil` if the field is missing or is not a sequence of digits.
+    var announcedLength: Int64? { headerFields[.contentLength].flatMap { Int64(clampingDigits: $0.utf8) } }
+
+    /// Returns whether `Content-Length` is missing, or announces this number of bytes.
+    func hasLength(_ bytes: Int64) -> Bool { announcedLength.map { $0 == bytes } ?? true }
 }

@@ -1,3 +1,4 @@
+internal import ErrandCore
 internal import ErrandFormats
 
 /// The result of a look-up.
@@ -62,8 +63,8 @@ public struct CacheUsage: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(entries) of \(entryLimit) entries, \(bytes) of \(limitBytes) bytes" }
 }
 
-/// An entry in a list of all entries.
-public struct ListedCacheEntry: Sendable {
+/// An entry in a list of all entries. The description and the mirror show no secret of the URL, and no field of the response.
+public struct ListedCacheEntry: Sendable, CustomStringConvertible, HidesStorage {
     /// The URL of the entry, as ``CacheKey/url``. The URL may have secrets.
     public let url: String
     /// Whether the entry belongs to an account.
@@ -83,4 +84,7 @@ public struct ListedCacheEntry: Sendable {
     public init(url: String, belongsToAccount: Bool, hasContent: Bool, entry: CacheEntry) {
         (self.url, self.belongsToAccount, self.hasContent, self.entry) = (url, belongsToAccount, hasContent, entry)
     }
+
+    /// The URL, in which secrets are replaced, and the entry.
+    public var description: String { "\(Sensitivity.standard.redactedURL(url)): \(entry)" }
 }

@@ -100,18 +100,22 @@ struct MemoryCacheTable: Sendable {
         writer.written += count
         let more = writer.headBytes + writer.written - writer.reserved
         if more > 0 {
-            guard writer.reserved + more <= limits.entryBytes, makeRoom(more, &removed) else { return (false, removed) }
+            guard more <= limits.entryBytes - Int64(writer.reserved), makeRoom(more, &removed) else { return (false, removed) }
             writer.reserved += more
         }
         writers[number] = writer
         return (true, removed)
     }
 
+    /// The bytes that neither an entry nor a reservation takes up.
+    private var freeBytes: Int64 { limits.bytes - Int64(bytes) - Int64(unpublishedBytes) }
+
     /// Adds unpublished bytes. Removes visible entries if they take up the room.
     private mutating func makeRoom(_ more: Int, _ removed: inout Removed) -> Bool {
-        guard unpublishedBytes + more <= limits.unpublishedBytes else { return false }
-        while bytes + unpublishedBytes + more > limits.bytes, evict(&removed) {}
-        guard bytes + unpublishedBytes + more <= limits.bytes else { return false }
+        // Servers announce lengths up to `Int64.max`, so the room is a difference, and not a sum that could overflow.
+        guard more <= limits.unpublishedBytes - Int64(unpublishedBytes) else { return false }
+        while more > freeBytes, evict(&removed) {}
+        guard more <= freeBytes else { return false }
         unpublishedBytes += more
         return true
     }
@@ -132,7 +136,7 @@ struct MemoryCacheTable: Sendable {
             removed.buckets += remove(oldest.prefix(kept.count + 1 - CacheLimits.variants).map(\.id)).buckets
         }
         let size = Self.headBytes(head, key) + body.count
-        while count >= limits.entries || bytes + unpublishedBytes + size > limits.bytes {
+        while count >= limits.entries || size > freeBytes {
             guard evict(&removed) else { return (nil, removed) }
         }
         lastNumber += 1
@@ -157,7 +161,7 @@ struct MemoryCacheTable: Sendable {
             guard let key = keys[entry.id], let old = buckets[key], let index = old.index(of: entry.id) else { continue }
             let size = Self.headBytes(entry.head, key) + old.bodies[index].count
             // If the new head exceeds the limits, its own entry is removed, and other entries stay.
-            guard size <= old.bytes[index] || bytes + unpublishedBytes + size - old.bytes[index] <= limits.bytes else {
+            guard size <= old.bytes[index] || size - old.bytes[index] <= freeBytes else {
                 _ = remove([entry.id])
                 continue
             }

@@ -64,6 +64,75 @@ import Testing
         try await expectNothingHeld(cache.store)
     }
 
+    /// The numbers of a 206 that a server sends after it has cut the first response: `Content-Range` and `Content-Length`.
+    @Test(
+        arguments: StoreKind.allCases,
+        [
+            ("5-9/10", "9223372036854775807"), ("5-9/10", "9223372036854775806"), ("5-9/10", "99999999999999999999"), ("5-9/10", "0"),
+            ("5-9/10", "6"), ("5-9/9223372036854775807", "5"), ("5-9223372036854775806/9223372036854775807", "9223372036854775802"),
+            ("5-9223372036854775805/9223372036854775806", "9223372036854775801"), ("0-0/1", "1"), ("5-9223372036854775807/*", "5"),
+        ])
+    func noNumberOfAServerIsTrusted(_ kind: StoreKind, _ numbers: (range: String, length: String)) async throws {
+        struct Lost: Error {}
+        let cache = CachedOrigin(in: kind.store) { request, number in
+            switch number {
+            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(Lost())))
+            case 2 where request.headers[.range] != nil:
+                reply(
+                    to: request,
+                    ["Cache-Control: max-age=60", "ETag: \"1\"", "Content-Range: bytes \(numbers.range)", "Content-Length: \(numbers.length)"],
+                    status: 206, source: TestSource(["world"]))
+            default: reply(to: request, "Cache-Control: no-store", body: ["another"])
+            }
+        }
+        await #expect(throws: Lost.self) { try await cache.get(request()) }
+        try await until { try entryCount(cache.store) == 1 }
+        let outcome = try? await cache.get(request()).0
+        #expect(outcome == "another", "the 206 does not complete the first response")
+        try await until { cache.isIdle }
+        try await expectNothingHeld(cache.store)
+    }
+
+    /// A store on the disk also gets the ages, lifetimes and lengths of servers.
+    @Test(arguments: StoreKind.allCases, ["9223372036854775807", "9223372036854775806", "2147483648", "0"])
+    func noNumberOfAServerOverflows(_ kind: StoreKind, _ number: String) async throws {
+        let cache = CachedOrigin(in: kind.store) { request, count in
+            let fields = [
+                "Cache-Control: max-age=\(number), stale-while-revalidate=\(number), stale-if-error=\(number)", "Age: \(number)",
+                "ETag: \"\(count)\"", "Content-Length: \(number)",
+            ]
+            if request.headers[.range] == "bytes=0-4" {
+                return reply(
+                    to: request, Array(fields.dropLast()) + ["Content-Range: bytes 0-4/\(number)", "Content-Length: 5"], status: 206,
+                    source: TestSource(["hello"]))
+            }
+            return reply(to: request, fields, source: TestSource(number == "0" ? [] : ["hello"]))
+        }
+        for lines in [[], ["Range: bytes=0-4"], ["Range: bytes=3-"], ["Range: bytes=-\(number)"], ["Cache-Control: max-stale=\(number)"]] {
+            var asked = request()
+            asked.headers = fields(lines)
+            _ = try? await cache.get(asked)
+            cache.time.advance(1)
+        }
+        try await until { cache.isIdle }
+        try await expectNothingHeld(cache.store)
+    }
+
+    /// An entry without room says nothing about the store.
+    @Test func anEntryWithoutRoomStopsNoOtherEntry() async throws {
+        let store = TestStore(MemoryCacheStore(bytes: 100_000, entryBytes: 2000))
+        let cache = CachedOrigin(in: store, clock: ContinuousClock()) { request, number in
+            reply(to: request, "Cache-Control: max-age=60", body: [String(repeating: "x", count: number == 1 ? 5000 : 5)])
+        }
+        _ = try await cache.get(request(url: "https://api.example/large"))
+        try await until { cache.isIdle }
+        #expect(try await store.usage.entries == 0)
+        _ = try await cache.get(request())
+        try await until { cache.isIdle }
+        #expect(try await cache.get(request()).1?.isHit == true)
+        try await expectNothingHeld(store)
+    }
+
     @Test(arguments: StoreKind.allCases) func aChangedRepresentationIsNotCombined(_ kind: StoreKind) async throws {
         struct Lost: Error {}
         let cache = CachedOrigin(in: kind.store) { request, number in

@@ -45,6 +45,25 @@ import Testing
         #expect(MemoryCacheStore().digest([1]) != MemoryCacheStore().digest([1]))
     }
 
+    /// Two servers can announce any length.
+    @Test(arguments: [Int64.max, .max - 1, .max - 1000, .max / 2 + 1, 0])
+    func announcedLengthsNeverOverflow(_ announced: Int64) async throws {
+        let store = MemoryCacheStore(bytes: .max, entryBytes: .max)
+        let key = try #require(read(request()).key)
+        let generation = try await store.lookUp(key).generation
+        var writers: [any CacheWriter] = []
+        for _ in 0..<3 {
+            guard let writer = try await store.makeWriter(for: key, head: head([]), expectedBytes: announced, since: generation) else {
+                continue
+            }
+            writers.append(writer)
+            try? await writer.write(Data(repeating: 0, count: 2000))
+        }
+        for writer in writers { _ = try await writer.publish(head([], extent: .whole(length: 2000)), replacing: []) }
+        writers = []
+        #expect(store.unpublishedBytes == 0 && store.usage.bytes < 10_000)
+    }
+
     @Test func aStoreWithoutRoomKeepsNothing() async throws {
         for store in [MemoryCacheStore(bytes: 0), MemoryCacheStore(entries: 0)] {
             let key = try #require(read(request()).key)
