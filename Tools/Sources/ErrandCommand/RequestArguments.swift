@@ -209,7 +209,7 @@ struct ConnectionOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Keeps responses in this folder, and uses stored responses instead of requests, by the rules of HTTP. Responses to requests with \
-            credentials are not kept. 'errand cache' shows the folder, and -v what the cache did.
+            credentials or cookies are not kept, because the command names no account. 'errand cache' shows the folder, and -v what the cache did.
             """, valueName: "folder"))
     var cache: String?
     @Option(

@@ -56,6 +56,7 @@ import Testing
 
     @Test(arguments: [
         ["-u", "joe:secret"], ["--digest", "-u", "joe:secret"], ["--oauth2-bearer", "secret"], ["-H", "Authorization: X secret"],
+        ["-b", "id=secret"], ["-b", "id=secret", "-L"], ["-H", "Cookie: id=secret"], ["-H", "X-API-Key: secret"],
     ])
     func responsesToRequestsWithCredentialsAreNotKept(credentials: [String]) async throws {
         try await withCache { folder, server in

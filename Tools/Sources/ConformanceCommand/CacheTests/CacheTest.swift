@@ -30,6 +30,15 @@ struct CacheTest: Sendable {
         return !excluding.contains { members[$0]?.boolValue == true }
     }
 
+    /// Whether a request has the field `Cookie`.
+    var hasCookie: Bool {
+        requests.contains { request in
+            (request.members["request_headers"]?.arrayValue ?? []).contains {
+                $0.arrayValue?.first?.stringValue?.lowercased() == "cookie"
+            }
+        }
+    }
+
     /// The configuration of the server: the requests, each with the identifier and the name of the test.
     var configuration: JSONValue {
         JSONValue(requests.map { JSONValue($0.members.merging(["id": JSONValue(id), "name": JSONValue(name)]) { $1 }) })

@@ -31,6 +31,9 @@ struct CacheTestRun: Sendable {
     let base: String
     /// Puts a cache with an empty store around a transport.
     let cached: @Sendable (HTTPStack) async throws -> HTTPStack
+    /// The user whose cache is tested, for tests with `Cookie`; `nil` for a shared cache. As in an app, a private cache uses a stored
+    /// response for a request with `Cookie` only if the request names its user.
+    var user: CredentialIdentity?
 
     /// Runs tests, and returns the outcome of each, and the tests in which a lost connection was turned into a response.
     func outcomes(of tests: [CacheTest]) async throws -> (outcomes: [String: Outcome], synthetic: [String]) {
@@ -87,7 +90,8 @@ struct CacheTestRun: Sendable {
         }
         var (responses, serverNow) = ([CacheTestResponse](), Int64?.none)
         for definition in test.requests {
-            let request = try definition.request(base: base, test: test, uuid: uuid, serverNow: serverNow)
+            var request = try definition.request(base: base, test: test, uuid: uuid, serverNow: serverNow)
+            if test.hasCookie { request.options.credentialIdentity = user }
             let response = try await response(to: request, definition, stack)
             if response.isSynthetic { isSynthetic.store(true, ordering: .relaxed) }
             try definition.check(response, uuid: uuid)

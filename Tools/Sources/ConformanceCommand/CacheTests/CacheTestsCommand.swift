@@ -42,7 +42,9 @@ struct CacheTestsCommand: AsyncParsableCommand {
         for name in id where !chosen.contains(where: { $0.id == name }) { print("\(name): there is no such test") }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("errand-cache-tests-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
-        let run = CacheTestRun(base: base.hasSuffix("/") ? String(base.dropLast()) : base, cached: try cache(in: folder))
+        let run = CacheTestRun(
+            base: base.hasSuffix("/") ? String(base.dropLast()) : base, cached: try cache(in: folder),
+            user: mode == .private ? CredentialIdentity(scheme: "cache-tests", account: "user") : nil)
         let (outcomes, synthetic) = try await run.outcomes(of: chosen)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
