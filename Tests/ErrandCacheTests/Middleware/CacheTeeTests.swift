@@ -80,7 +80,10 @@ import Testing
             case 2 where request.headers[.range] != nil:
                 reply(
                     to: request,
-                    ["Cache-Control: max-age=60", "ETag: \"1\"", "Content-Range: bytes \(numbers.range)", "Content-Length: \(numbers.length)"],
+                    [
+                        "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Range: bytes \(numbers.range)",
+                        "Content-Length: \(numbers.length)",
+                    ],
                     status: 206, source: TestSource(["world"]))
             default: reply(to: request, "Cache-Control: no-store", body: ["another"])
             }
