@@ -18,8 +18,7 @@ import Testing
             if path.hasPrefix("/in/") { fields = [.cacheControl: "no-store", .setCookie: "id=\(path.dropFirst(4)); Path=/"] }
             if path == "/out" { fields = [.cacheControl: "no-store", .setCookie: "id=x; Path=/; Max-Age=0"] }
             let text = request.headers[.cookie] ?? "nobody"
-            return Response(
-                head: HTTPResponse(status: .ok, headerFields: fields), body: ResponseBody(Data(text.utf8)), request: request)
+            return Response(head: HTTPResponse(status: .ok, headerFields: fields), data: Data(text.utf8), request: request)
         }
     }
 
