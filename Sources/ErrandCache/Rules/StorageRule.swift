@@ -25,7 +25,7 @@ struct StorageRule: Sendable {
         case varyAny
         /// The response depends on a secret field, which the cache can't keep.
         case varySecret
-        /// The response is a 206 without one valid range of the announced length, or without a request for one range.
+        /// The response is a 206 without one valid range, with a body longer than the range, or without a request for one range.
         case range
         /// The server states no lifetime, and the status does not permit a heuristic lifetime.
         case noLifetime
@@ -169,10 +169,11 @@ struct StorageRule: Sendable {
         else { throw .method }
     }
 
-    /// Checks that a 206 has one range of the announced length, and that the request has asked for one range.
+    /// Checks that a 206 has one range, that its body is not longer than the range, and that the request has asked for one range.
     private func checkRange(_ response: HTTPResponse, of request: CacheRequest) throws(Refusal) {
         guard case .range = request.wanted, !request.isDecoded, let range = response.contentRange?.range, !range.isEmpty,
-            response.hasLength(range.byteCount)
+            // Servers exist whose body is shorter than the range. The stored range then ends where the body ends.
+            response.announcedLength ?? 0 <= range.byteCount
         else { throw .range }
     }
 

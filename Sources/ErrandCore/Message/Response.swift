@@ -33,8 +33,7 @@ public struct Response: Sendable {
     /// without sending the request.
     ///
     /// ```swift
-    /// // In a middleware:
-    /// return Response(head: HTTPResponse(status: .serviceUnavailable), data: Data("closed".utf8), request: request)
+    /// let response = Response(head: HTTPResponse(status: .serviceUnavailable), data: Data("closed".utf8), request: request)
     /// ```
     ///
     /// - Parameters:
