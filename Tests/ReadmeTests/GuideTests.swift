@@ -105,7 +105,7 @@ import Testing
             Stub(.get, "/papers/4").responds(.redirect(to: "https://b.example/")),
             Stub(.get, "/papers/5").responds(.redirect(to: "http://archive.example/papers/5")),
             Stub(.get, "/papers/7").responds(.redirect(to: "/papers/8")), Stub(.get, "/papers/8").responds(.redirect(to: "/sign-in")),
-            Stub(.get, "/sign-in").responds(.status(.notFound)))
+            Stub(.get, "/sign-in").responds(.status(.notFound)), Stub(.get, "/papers/9").responds(.status(.noContent)))
         let archive = makeArchive(.sorted(around: stub))
         #expect(try await paper(1, from: archive) == Paper(title: "Tea"))
         let stopped = await #expect(throws: StatusError.self) { try await paper(3, from: archive) }
@@ -118,6 +118,11 @@ import Testing
         let missing = try #require(await #expect(throws: StatusError.self) { try await paper(7, from: careful) })
         try Self.show("\(missing)", in: "Redirects.md")
         #expect(firstURL(of: missing) == "https://archive.example/papers/7")
+        let folder = try TestFolder("hsts")
+        let secure = makeSecure(.sorted(around: stub), hosts: try makeHosts(inFolder: folder.path))
+        let secured = try await secure.send(Request(.get, url: "http://archive.example/papers/9"))
+        #expect(secured.request.redactedURL == "https://archive.example/papers/9")
+        #expect(secured.metadata.redirects.map(\.reason) == [.hsts] && secure.orderProblems.isEmpty)
         #expect(archive.stack.orderProblems.isEmpty && careful.stack.orderProblems.isEmpty)
     }
 

@@ -53,7 +53,7 @@ import FoundationNetworking
         Samples(guides + "Testing.md", "Testing.swift", "TestingParts.swift", "TestingURLSession.swift", least: 14),
         Samples(guides + "ExportingHAR.md", "ExportingHAR.swift", least: 6),
         Samples(guides + "ValidatingResponses.md", "ValidatingResponses.swift", least: 4),
-        Samples(guides + "Redirects.md", "Redirects.swift", least: 6),
+        Samples(guides + "Redirects.md", "Redirects.swift", least: 7),
         Samples(guides + "RepeatingRequests.md", "RepeatingRequests.swift", least: 6),
         Samples(guides + "SigningIn.md", "SigningIn.swift", least: 5),
         Samples(guides + "MetricsPerEndpoint.md", "MetricsPerEndpoint.swift", least: 2),

@@ -47,3 +47,11 @@ func firstURL(of error: any Error) -> String? {
     default: nil
     }
 }
+
+func makeSecure(_ network: HTTPStack, hosts: HSTSList) -> HTTPStack {
+    network.hsts(hosts)
+}
+
+func makeHosts(inFolder folder: String) throws -> HSTSList {
+    HSTSList(preloaded: [try HSTSHost("archive.example")], store: FileHSTSStore(atPath: folder + "/hsts.txt"))
+}

@@ -12,7 +12,7 @@ import Testing
         struct Reply: Decodable, Sendable {
             let status: Int?
             let fields: [String: String]
-            /// The seconds after which the origin answers.
+            /// The seconds after which the origin responds.
             let delay: Double?
         }
 
