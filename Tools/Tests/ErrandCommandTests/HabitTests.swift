@@ -45,7 +45,8 @@ import Testing
         }
     }
 
-    /// The table must have only options that the command does not have. For an option of its own, the command never shows the text of the table.
+    /// The table must have only options that the command does not have. For an option of its own, the command never shows the text of the
+    /// table.
     @Test func noAnswerIsForAnOptionOfTheCommand() {
         let names = UnknownOption.answers.flatMap(\.names)
         #expect(Set(names).count == names.count)
