@@ -100,7 +100,11 @@ extension NIOTransportTests {
 }
 
 /// The same at length: `ERRAND_FRAME_SEQUENCES` sets how many, `ERRAND_FRAME_SEED` the seed.
-@Suite(.timeLimit(.minutes(20)), .enabled(if: ProcessInfo.processInfo.environment["ERRAND_FRAME_SEQUENCES"] != nil, "not asked for"))
+@Suite(
+    .timeLimit(.minutes(20)),
+    .enabled(
+        if: ProcessInfo.processInfo.environment["ERRAND_FRAME_SEQUENCES"] != nil,
+        "many sequences take minutes: set ERRAND_FRAME_SEQUENCES"))
 struct ManyFrameSequencesTests {
     @Test func randomFramesDoNoHarm() async throws {
         func setting(_ name: String, _ fallback: Int) -> Int { ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? fallback }
