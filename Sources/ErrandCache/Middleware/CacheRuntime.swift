@@ -111,6 +111,22 @@ final class CacheRuntime: Sendable {
         }
     }
 
+    /// Returns a look-up whose generation counts the removals that a response itself has made, so that the response can be stored.
+    ///
+    /// - Parameters:
+    ///   - reception: the decision on the response. Its removals have been made.
+    ///   - lookup: the look-up before the exchange.
+    /// - Throws: only `CancellationError`.
+    func afterRemovals(
+        of reception: CacheReception, _ lookup: CacheLookup?, of cached: CacheRequest, for request: Request
+    ) async throws -> CacheLookup? {
+        guard let lookup, let key = cached.key, reception.removesOthers, case .pass(.some) = reception.outcome,
+            let now = try await lookUp(key, for: request)
+        else { return lookup }
+        return CacheLookup(
+            entries: lookup.entries, generation: lookup.generation.after(ownRemovals: now.generation), noVarySearch: lookup.noVarySearch)
+    }
+
     /// Stores the pointer to the responses with the `No-Vary-Search` of a response, unless the store has the pointer.
     ///
     /// The pointer is written in the background. Without the pointer, the store has the response, but no request finds the response.
@@ -174,7 +190,8 @@ final class CacheRuntime: Sendable {
 
 extension CacheReception {
     /// Whether entries change, or are removed.
-    fileprivate var changesStore: Bool {
-        !invalidated.isEmpty || !removals.isEmpty || !updates.isEmpty || clearedOrigin != nil || !invalidatedGroups.isEmpty
-    }
+    fileprivate var changesStore: Bool { removesOthers || !removals.isEmpty || !updates.isEmpty }
+
+    /// Whether the response removes all entries of a URL, an origin or a group.
+    fileprivate var removesOthers: Bool { !invalidated.isEmpty || clearedOrigin != nil || !invalidatedGroups.isEmpty }
 }

@@ -57,12 +57,13 @@ extension CacheStore {
         let reception = runtime.engine.receive(
             response.head, to: cached, after: CacheForward(reason: .uriMiss), among: lookup.entries, sentAt: now, at: now)
         try await runtime.change(reception, of: cached.url.origin, for: request)
+        let changed = try await runtime.afterRemovals(of: reception, lookup, of: cached, for: request) ?? lookup
         guard case .pass(let write?) = reception.outcome, write.before == nil, write.after == nil,
             let (head, _) = write.finished(receivedBytes: Int64(bytes.count), isComplete: true), let key = cached.key(of: head, by: policy),
-            let writer = try await makeWriter(for: key, head: head, expectedBytes: Int64(bytes.count), since: lookup.generation)
+            let writer = try await makeWriter(for: key, head: head, expectedBytes: Int64(bytes.count), since: changed.generation)
         else { return false }
         if !bytes.isEmpty { try await writer.write(bytes) }
-        if let pointer = SearchRule.pointer(to: head, of: key, after: lookup) { try await self.write(pointer) }
+        if let pointer = SearchRule.pointer(to: head, of: key, after: changed) { try await self.write(pointer) }
         return try await writer.publish(head, replacing: write.replaces) != nil
     }
 
