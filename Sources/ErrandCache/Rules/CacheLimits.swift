@@ -6,6 +6,8 @@ package enum CacheLimits {
     static let urlBytes = 8192
     /// The largest head of a stored response: 64 KiB, as ``allowsHead(_:)`` counts its fields.
     static let headBytes = 65_536
+    /// The largest size of all entity tags in the `If-None-Match` that the cache sends: 4 KiB. Many servers refuse heads of 8 KiB.
+    static let validatorBytes = 4096
     /// The largest number of entries with one key.
     package static let variants = 16
     /// The bytes that an entry takes up in the tables of a store, rounded up. These bytes count for the limits of the store.
