@@ -117,6 +117,10 @@ struct CacheExchange: Sendable {
         } else {
             status.isStored = false
         }
+        // An inner cache that has used its store answers, and an inner cache without a stored response is nearer to the server.
+        if let inner = response.metadata.cacheStatus {
+            (status, status.isStored) = (inner, inner.isStored || status.isStored)
+        }
         response.metadata.cacheStatus = status
         report(status)
         return response

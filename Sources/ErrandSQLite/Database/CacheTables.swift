@@ -51,9 +51,11 @@ struct CacheTables {
 
     /// Prepares the database of an opened file, and creates the tables in an empty file.
     ///
-    /// - Parameter secret: a digest that identifies the secret key of the digests in the tables.
+    /// - Parameters:
+    ///   - secret: a digest that identifies the secret key of the digests in the tables.
+    ///   - isSealed: whether the entries are sealed.
     /// - Throws: `SQLiteError`, whose ``SQLiteError/isDamage`` is true if the file must be replaced.
-    init(_ database: SQLiteDatabase, file: StoreFolder.FileIdentity, secret: [UInt8]) throws {
+    init(_ database: SQLiteDatabase, file: StoreFolder.FileIdentity, secret: [UInt8], isSealed: Bool) throws {
         (self.database, self.file) = (database, file)
         database.keepLogAtClose()
         try database.run("PRAGMA auto_vacuum = INCREMENTAL")
@@ -63,16 +65,22 @@ struct CacheTables {
         try database.run("PRAGMA secure_delete = FAST")
         try database.run("PRAGMA cache_size = -2000")
         try database.run("PRAGMA trusted_schema = OFF")
-        if try database.userVersion == 0 { try create(secret: secret) }
+        if try database.userVersion == 0 { try create(secret: secret, isSealed: isSealed) }
         let version = try database.userVersion
         guard version == Self.format else { throw SQLiteError.unexpectedFormat("the file has format \(version)") }
         let found = try database.rows("SELECT secret FROM store") { $0.octets(0) }
         guard found.count == 1, found[0].elementsEqual(secret) else {
             throw SQLiteError.unexpectedFormat("the file belongs to another secret key")
         }
+        guard try database.rows("PRAGMA application_id", read: { $0.integer(0) }) == [isSealed ? Self.sealedID : 0] else {
+            throw SQLiteError.unexpectedFormat(isSealed ? "the entries are not encrypted" : "the entries are encrypted")
+        }
     }
 
-    private func create(secret: [UInt8]) throws {
+    /// The application ID of a database with sealed entries. Other databases have the ID 0.
+    private static let sealedID: Int64 = 1
+
+    private func create(secret: [UInt8], isSealed: Bool) throws {
         try database.transaction {
             // Another process may have created the tables in the meantime.
             guard try database.userVersion == 0 else { return }
@@ -84,6 +92,7 @@ struct CacheTables {
             try database.run(
                 "INSERT INTO store VALUES (1, ?1, ?1, ?1, ?2, 0, 0)", .integer(.random(in: 1...1 << 60)), .octets(secret))
             try database.run("INSERT INTO sqlite_sequence VALUES ('entries', ?)", .integer(.random(in: 1...1 << 60)))
+            if isSealed { try database.run("PRAGMA application_id = 1") }
             try database.run("PRAGMA user_version = 1")
         }
     }

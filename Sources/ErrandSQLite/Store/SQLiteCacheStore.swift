@@ -21,7 +21,9 @@ internal import Synchronization
 /// - **Limits**: 256 MiB, 10,000 entries, and an eighth of the bytes for one entry. The limits hold for all processes together. Heads and
 ///   unpublished files count. The database needs some more space for its log and its indices, about 6 MiB. If there is no room, the least
 ///   recently used entries are removed.
-/// - **Damage**: a damaged database, and a database of another version, is replaced by an empty database: ``Event/Kind/replaced``.
+/// - **Damage**: a damaged database, and a database of another version, is replaced by an empty database: ``Event/Kind/replaced``. The same
+///   holds if the entries are sealed, and this store has no ``CacheSealing``, and the reverse. All stores over one folder must either have
+///   a ``CacheSealing``, or have none.
 ///
 /// The initializer reads a file of 32 bytes, and creates the folder and this file if they are missing. All other work is done on threads
 /// that may block.
@@ -35,7 +37,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     public struct Event: Sendable, Hashable, CustomStringConvertible {
         /// The kind of an event.
         public enum Kind: String, Sendable, Hashable, CaseIterable {
-            /// The database was damaged, or had another version, and was replaced by an empty database.
+            /// The database was damaged, had another version, or had sealed entries although the store has no ``CacheSealing``, or the
+            /// reverse. It was replaced by an empty database.
             case replaced
             /// A damaged entry was removed.
             case damagedEntry
@@ -82,7 +85,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
     ///   - sealing: the closures that encrypt and decrypt the bytes on the disk; `nil`, the default: nothing is encrypted. Entries that
-    ///     were encrypted with another key are treated as missing.
+    ///     were encrypted with another key are treated as missing. If the folder has entries that are not encrypted, the store is emptied, and
+    ///     the reverse: ``Event/Kind/replaced``.
     ///   - onEvent: a closure that is called after an event, on a thread that may block.
     public convenience init(
         folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
@@ -100,7 +104,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         precondition(!folder.isEmpty, "folder must not be empty")
         limits = CacheStoreLimits(bytes: bytes, entries: entries, entryBytes: entryBytes)
         self.sealing = sealing
-        home = CacheHome(path: folder, calls: calls, report: onEvent)
+        home = CacheHome(path: folder, isSealed: sealing != nil, calls: calls, report: onEvent)
         reader = CacheConnection(home, label: "errand.cache.reads")
         writer = CacheConnection(home, label: "errand.cache.writes")
         // Without the key, every operation fails until the folder can be used.
