@@ -564,31 +564,30 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         try await withFolder { path, _ in
             let store = SQLiteCacheStore(folder: path)
             let keys = ["first", "last", "never"].map { Samples.key("/a", account: $0) } + [Samples.key("/a")]
-            func generations() async throws -> [CacheGeneration] {
-                var generations: [CacheGeneration] = []
-                for key in keys { generations.append(try await store.lookUp(key).generation) }
-                return generations
+            func areCurrent(_ generation: CacheGeneration) async throws -> [Bool] {
+                var results: [Bool] = []
+                for key in keys {
+                    let head = Samples.head("m", bytes: 5)
+                    results.append(try await store.makeWriter(for: key, head: head, expectedBytes: 5, since: generation) != nil)
+                }
+                return results
             }
-            let before = try await generations()
+            let before = try await store.lookUp(keys[0]).generation
             try await store.forget(CredentialIdentity(scheme: "sample", account: "first"))
             try await store.writer.run { tables in
                 try tables.database.transaction {
-                    for number in 0..<Int64(CacheLimits.forgottenAccounts) {
-                        try tables.raiseGeneration(of: withUnsafeBytes(of: number) { Array($0) })
+                    for number in 0..<Int64(CacheLimits.removals) {
+                        try tables.recordRemoval(of: [withUnsafeBytes(of: number) { Array($0) }])
                     }
                 }
             }
+            let middle = try await store.lookUp(keys[0]).generation
             try await store.forget(CredentialIdentity(scheme: "sample", account: "last"))
             let rows = try await store.writer.run { try $0.database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) } }
-            #expect(rows == [Int64(CacheLimits.forgottenAccounts)])
-            let after = try await generations()
-            #expect(after[0] != before[0] && after[1] != before[1], "a forgotten account never has its old number")
-            #expect(after[2] != before[2], "an account without a row has the largest number of a removed row")
-            #expect(after[3] == before[3], "responses without an account have no sign-out")
-            for (key, generation) in zip(keys, after) {
-                #expect(
-                    try await store.makeWriter(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation) != nil)
-            }
+            #expect(rows == [Int64(CacheLimits.removals)])
+            #expect(try await areCurrent(before) == [false, false, false, false], "the table has lost removals since")
+            #expect(try await areCurrent(middle) == [true, false, true, true])
+            #expect(try await areCurrent(store.lookUp(keys[0]).generation) == [true, true, true, true])
         }
     }
 
