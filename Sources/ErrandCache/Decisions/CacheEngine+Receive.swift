@@ -44,8 +44,9 @@ extension CacheEngine {
         return new.modified != nil && new.modified == entry.head.validators.modified
     }
 
-    /// Returns how a request is sent again after a response that may concern only the conditions of the cache: 400 and 431, with which servers
-    /// refuse long heads. `nil` if the cache has set no conditions, or the method is not safe. The request without conditions is sent once.
+    /// Returns how a request is sent again after a response that may concern only the conditions of the cache: 400 and 431, with which
+    /// servers refuse long heads. `nil` if the cache has set no conditions, or the method is not safe. The request without conditions is
+    /// sent once.
     func repetition(after response: HTTPResponse, of exchange: ReceivedExchange) -> CacheForward? {
         let forward = exchange.forward
         guard [400, 431].contains(response.status.code), exchange.request.method.isSafe,

@@ -117,7 +117,7 @@ struct CacheExchange: Sendable {
         } else {
             status.isStored = false
         }
-        // An inner cache that has used its store answers, and an inner cache without a stored response is nearer to the server.
+        // The status names the cache whose store was used. If there is none, it names the cache nearest the server.
         if let inner = response.metadata.cacheStatus {
             (status, status.isStored) = (inner, inner.isStored || status.isStored)
         }

@@ -29,17 +29,17 @@ public import ErrandCore
 /// remove an account's responses, sign out with `tokens.signOut(clearing: [cache])`. A cache with the policy ``CachePolicy/shared`` has no
 /// accounts, and follows [RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
 ///
-/// **Failures:** if the store fails, or needs more than a second for a result, the call continues without the store. The middleware does not
-/// use the store for 1 second after the first failure. Each further failure doubles this time, up to 60 seconds. After a success, the next
-/// failure counts as the first. If only the writing of a body has failed, the store is still read. If a server responds to the conditions of
-/// the cache with 400 or 431, for example because the head is too long, the request is sent once more without conditions.
+/// **Failures:** if the store fails, or needs more than a second for a result, the call continues without the store. The middleware does
+/// not use the store for 1 second after the first failure. Each further failure doubles this time, up to 60 seconds. After a success, the
+/// next failure counts as the first. If only the writing of a body has failed, the store is still read. If a server responds to the
+/// conditions of the cache with 400 or 431, for example because the head is too long, the request is sent once more without conditions.
 ///
 /// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports it. A hit
 /// has no exchange.
 ///
-/// **Two caches:** a stack may have two caches, such as a small store in memory around a store on the disk. Each cache works as if the other
-/// were a part of the server. `metadata.cacheStatus` describes the cache whose stored response was used. If neither store was used, it
-/// describes the inner cache. If a request allows only stored responses, only the outer cache is asked.
+/// **Two caches:** a stack may have two caches, such as a small store in memory around a store on the disk. Each cache works as if the
+/// other were a part of the server. `metadata.cacheStatus` describes the cache whose stored response was used. If neither store was used,
+/// it describes the inner cache. If a request allows only stored responses, only the outer cache is asked.
 ///
 /// **Place:** inside `server`, `redirect`, `authenticate`, `cookies` and `decompress`; outside all layers that limit, share or measure
 /// exchanges.

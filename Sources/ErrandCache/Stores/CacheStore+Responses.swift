@@ -3,8 +3,8 @@ public import ErrandCore
 /// Functions that read and fill a store without a request to a server.
 ///
 /// The request must be as it reaches the cache: with an absolute URL, and, for the responses of an account, with the account's identity in
-/// ``/ErrandCore/RequestOptions/credentialIdentity``. `policy` must be the policy of the stack's cache. A store knows no `server` of a stack:
-/// for a relative URL, all functions throw an ``/ErrandCore/InvalidURLError``.
+/// ``/ErrandCore/RequestOptions/credentialIdentity``. `policy` must be the policy of the stack's cache. A store knows no `server` of a
+/// stack: for a relative URL, all functions throw an ``/ErrandCore/InvalidURLError``.
 ///
 /// Several stacks may share the store. A response whose body has no content coding, or was decoded, serves every stack. A response with
 /// `Content-Encoding` serves only the stacks whose transport does not decode bodies.

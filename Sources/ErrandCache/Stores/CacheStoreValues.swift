@@ -26,14 +26,14 @@ public struct CacheLookup: Sendable {
 ///
 /// A response is not stored if a removal after its look-up applies to the response: a sign-out of its account, a removal of its URL, its
 /// origin or one of its groups, or a removal of all entries. Otherwise an invalid response could return: its request was sent before the
-/// removal ([RFC 9111, section 4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)). If a store remembers only some removals, a response
-/// that was requested before a forgotten removal is not stored.
+/// removal ([RFC 9111, section 4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)). If a store remembers only some removals, a
+/// response that was requested before a forgotten removal is not stored.
 public struct CacheGeneration: Sendable, Hashable {
     /// The number at the look-up.
     public let rawValue: Int64
     /// The number for removals of URLs, origins and groups. This number is larger than ``rawValue`` if the response itself has removed
-    /// entries, as the response to a POST does. These removals don't forbid the storage of the response. For sign-outs, and for a removal of
-    /// all entries, ``rawValue`` counts.
+    /// entries, as the response to a POST does. These removals don't forbid the storage of the response. For sign-outs, and for a removal
+    /// of all entries, ``rawValue`` counts.
     public let removalValue: Int64
 
     /// Creates a generation.

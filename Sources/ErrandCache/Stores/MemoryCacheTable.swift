@@ -85,8 +85,8 @@ struct MemoryCacheTable: Sendable {
 
     /// Begins an entry. Returns the number of the entry; `nil` if the store does not keep the entry.
     ///
-    /// The expected bytes are reserved only among the unpublished entries. A server that announces a long body, and sends nothing, removes no
-    /// visible entry.
+    /// The expected bytes are reserved only among the unpublished entries. A server that announces a long body, and sends nothing, removes
+    /// no visible entry.
     mutating func begin(
         _ key: CacheKey, _ head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) -> Int64? {

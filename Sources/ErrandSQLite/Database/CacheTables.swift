@@ -229,8 +229,8 @@ struct CacheTables {
         }
     }
 
-    /// Records the removal of accounts, URLs, origins or groups, which are given by their digests. If the table has too many rows, the oldest
-    /// rows are removed, and responses that were requested before these removals are not stored.
+    /// Records the removal of accounts, URLs, origins or groups, which are given by their digests. If the table has too many rows, the
+    /// oldest rows are removed, and responses that were requested before these removals are not stored.
     func recordRemoval(of places: [[UInt8]]) throws {
         try database.run("UPDATE store SET last = last + 1")
         for place in places {

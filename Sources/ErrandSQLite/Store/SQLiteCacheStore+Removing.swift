@@ -9,8 +9,8 @@ extension SQLiteCacheStore {
         try await change { tables in try ids.flatMap { try tables.remove($0.rawValue) } }
     }
 
-    /// Removes all entries of the URLs, including the entries of other processes. Gives up the writers of these URLs in all processes. Returns
-    /// the number of removed entries.
+    /// Removes all entries of the URLs, including the entries of other processes. Gives up the writers of these URLs in all processes.
+    /// Returns the number of removed entries.
     @discardableResult
     public func removeAll(urls: [String]) async throws -> Int {
         guard !urls.isEmpty else { return 0 }
@@ -40,7 +40,8 @@ extension SQLiteCacheStore {
         try await writer.ensureKey(isCancellable: false)
         let (chosen, digest) = (Set(groups.map { Array($0.utf8) }), try originDigest(origin))
         let places = try groups.map { try groupDigest($0, of: digest) }
-        // Entries that are published during this work have larger numbers. Their requests are newer than the removal, which is recorded first.
+        // Entries that are published during this work have larger numbers. Their requests are newer than the removal, which is recorded
+        // first.
         let lastEntry = try await writer.run { tables in
             try tables.database.transaction {
                 try tables.recordRemoval(of: places)

@@ -85,8 +85,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
     ///   - sealing: the closures that encrypt and decrypt the bytes on the disk; `nil`, the default: nothing is encrypted. Entries that
-    ///     were encrypted with another key are treated as missing. If the folder has entries that are not encrypted, the store is emptied, and
-    ///     the reverse: ``Event/Kind/replaced``.
+    ///     were encrypted with another key are treated as missing. If the folder has entries that are not encrypted, the store is emptied,
+    ///     and the reverse: ``Event/Kind/replaced``.
     ///   - onEvent: a closure that is called after an event, on a thread that may block.
     public convenience init(
         folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
