@@ -280,6 +280,48 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         }
     }
 
+    /// A folder of a store without encryption is opened with encryption, and the reverse.
+    @Test(arguments: [false, true]) func entriesOfTheOtherKindAreRemoved(_ isSealed: Bool) async throws {
+        try await withFolder { path, files in
+            let first = SQLiteCacheStore(folder: path, sealing: isSealed ? xor : nil)
+            try await Samples.add("small-body", bytes: 10, to: first, Samples.key("/a"))
+            try await Samples.add("large-body", bytes: 200_000, to: first, Samples.key("/b"))
+            let events = RecordedEvents()
+            let second = SQLiteCacheStore(folder: path, sealing: isSealed ? nil : xor, onEvent: { events.add($0) })
+            #expect(try await second.lookUp(Samples.key("/a")).entries.isEmpty)
+            #expect(try await second.entries(limit: 9).isEmpty)
+            #expect(try await second.usage.entries == 0)
+            #expect(files.bodies.isEmpty && !files.contain("small-body") && !files.contain("large-body"))
+            #expect(events.kinds == [.replaced] && events.all[0].description.contains("encrypted"), "\(events.all)")
+            try await Samples.add("n", bytes: 10, to: second, Samples.key("/a"))
+            let third = SQLiteCacheStore(folder: path, sealing: isSealed ? nil : xor, onEvent: { events.add($0) })
+            #expect(try await third.lookUp(Samples.key("/a")).entries.count == 1)
+            #expect(events.kinds == [.replaced])
+        }
+    }
+
+    @Test func aRemovalInAnotherProcessStopsEarlierResponses() async throws {
+        try await withFolder { path, _ in
+            let (one, two) = (SQLiteCacheStore(folder: path), SQLiteCacheStore(folder: path))
+            let key = Samples.key("/a"), head = Samples.head("n", bytes: 5)
+            let removals: [() async throws -> Void] = [
+                { try await two.removeAll(urls: [key.url]) }, { try await two.removeAll(of: key.origin) }, { try await two.removeAll() },
+            ]
+            for remove in removals {
+                let generation = try await one.lookUp(key).generation
+                let writer = try #require(try await one.makeWriter(for: key, head: head, expectedBytes: 5, since: generation))
+                try await writer.write(Data(count: 5))
+                try await remove()
+                #expect(try await writer.publish(head, replacing: []) == nil)
+                #expect(try await one.makeWriter(for: key, head: head, expectedBytes: 5, since: generation) == nil)
+                #expect(try await Samples.add("n", bytes: 5, to: one, key) != nil)
+            }
+            let other = try await one.lookUp(Samples.key("/b")).generation
+            try await two.removeAll(urls: [key.url])
+            #expect(try await one.makeWriter(for: Samples.key("/b"), head: head, expectedBytes: 5, since: other) != nil)
+        }
+    }
+
     @Test func aSealThatFailsStoresNothing() async throws {
         try await withFolder { path, files in
             let store = SQLiteCacheStore(folder: path, sealing: CacheSealing(seal: { _ in throw CancellationError() }, open: { $0 }))
@@ -564,31 +606,30 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         try await withFolder { path, _ in
             let store = SQLiteCacheStore(folder: path)
             let keys = ["first", "last", "never"].map { Samples.key("/a", account: $0) } + [Samples.key("/a")]
-            func generations() async throws -> [CacheGeneration] {
-                var generations: [CacheGeneration] = []
-                for key in keys { generations.append(try await store.lookUp(key).generation) }
-                return generations
+            func areCurrent(_ generation: CacheGeneration) async throws -> [Bool] {
+                var results: [Bool] = []
+                for key in keys {
+                    let head = Samples.head("m", bytes: 5)
+                    results.append(try await store.makeWriter(for: key, head: head, expectedBytes: 5, since: generation) != nil)
+                }
+                return results
             }
-            let before = try await generations()
+            let before = try await store.lookUp(keys[0]).generation
             try await store.forget(CredentialIdentity(scheme: "sample", account: "first"))
             try await store.writer.run { tables in
                 try tables.database.transaction {
-                    for number in 0..<Int64(CacheLimits.forgottenAccounts) {
-                        try tables.raiseGeneration(of: withUnsafeBytes(of: number) { Array($0) })
+                    for number in 0..<Int64(CacheLimits.removals) {
+                        try tables.recordRemoval(of: [withUnsafeBytes(of: number) { Array($0) }])
                     }
                 }
             }
+            let middle = try await store.lookUp(keys[0]).generation
             try await store.forget(CredentialIdentity(scheme: "sample", account: "last"))
             let rows = try await store.writer.run { try $0.database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) } }
-            #expect(rows == [Int64(CacheLimits.forgottenAccounts)])
-            let after = try await generations()
-            #expect(after[0] != before[0] && after[1] != before[1], "a forgotten account never has its old number")
-            #expect(after[2] != before[2], "an account without a row has the largest number of a removed row")
-            #expect(after[3] == before[3], "responses without an account have no sign-out")
-            for (key, generation) in zip(keys, after) {
-                #expect(
-                    try await store.makeWriter(for: key, head: Samples.head("m", bytes: 5), expectedBytes: 5, since: generation) != nil)
-            }
+            #expect(rows == [Int64(CacheLimits.removals)])
+            #expect(try await areCurrent(before) == [false, false, false, false], "the table has lost removals since")
+            #expect(try await areCurrent(middle) == [true, false, true, true])
+            #expect(try await areCurrent(store.lookUp(keys[0]).generation) == [true, true, true, true])
         }
     }
 

@@ -139,6 +139,8 @@ import Testing
         values["CacheLimits.headBytes"] = bytes(CacheLimits.headBytes)
         values["CacheLimits.urlBytes"] = bytes(CacheLimits.urlBytes)
         values["CacheLimits.variants"] = number(CacheLimits.variants)
+        values["CacheLimits.validatorBytes"] = bytes(CacheLimits.validatorBytes)
+        values["CacheLimits.removals"] = number(CacheLimits.removals)
         values["VaryField.namesLimit"] = number(VaryField.namesLimit)
         values["CachePolicy.Heuristic.fraction"] = CachePolicy.Heuristic.standard.fraction.inPercent
         values["CachePolicy.Heuristic.limit"] = CachePolicy.Heuristic.standard.limit.inWords
@@ -147,6 +149,7 @@ import Testing
         values["CacheMiddleware.revalidationLimit"] = CacheMiddleware.revalidationLimit.inWords
         values["CacheRuntime.storeLimit"] = CacheRuntime.storeLimit.inWords
         values["CacheRuntime.pauseAfterFailure"] = CacheRuntime.pauseAfterFailure.inWords
+        values["CacheRuntime.longestPause"] = CacheRuntime.longestPause.inWords
         values["CacheTee.waitingLimitBytes"] = bytes(CacheTee.waitingLimitBytes)
         values["CacheTee.delayLimit"] = CacheTee.delayLimit.inWords
         values["CacheWork.defaultLimitBytes"] = bytes(CacheWork.defaultLimitBytes)

@@ -44,6 +44,19 @@ extension CacheEngine {
         return new.modified != nil && new.modified == entry.head.validators.modified
     }
 
+    /// Returns how a request is sent again after a response that may concern only the conditions of the cache: 400 and 431, with which
+    /// servers refuse long heads. `nil` if the cache has set no conditions, or the method is not safe. The request without conditions is
+    /// sent once.
+    func repetition(after response: HTTPResponse, of exchange: ReceivedExchange) -> CacheForward? {
+        let forward = exchange.forward
+        guard [400, 431].contains(response.status.code), exchange.request.method.isSafe,
+            !forward.candidates.isEmpty || forward.completes != nil
+        else { return nil }
+        var repetition = unconditional(forward)
+        repetition.fallback = forward.fallback
+        return repetition
+    }
+
     /// Returns how a request is sent again, without the conditions of the cache.
     private func unconditional(_ forward: CacheForward) -> CacheForward {
         let fields = forward.fields.filter { ![.ifNoneMatch, .ifModifiedSince, .ifRange, .range].contains($0.name) }

@@ -186,6 +186,8 @@ struct CacheEngine: Sendable {
             request: request, forward: forward, entries: readable(entries, by: request), requestTime: requestTime, responseTime: now)
         if response.status == .notModified, request.isServable {
             receiveNotModified(response, of: exchange, in: &reception)
+        } else if let repetition = repetition(after: response, of: exchange) {
+            reception.outcome = .sendAgain(repetition)
         } else if let fallback = fallback(for: response, of: exchange) {
             reception.outcome = .serve(fallback)
             reception.status = fallback.status

@@ -40,8 +40,10 @@ struct CacheExchange: Sendable {
             guard response.upgrade == nil, response.head.status.kind != .informational else { return response }
             let reception = runtime.engine.receive(
                 response.head, to: call.cached, after: forward, among: entries, sentAt: sentAt, at: runtime.now())
+            let lookup: CacheLookup?
             do {
                 try await runtime.change(reception, of: call.cached.url.origin, for: request)
+                lookup = try await runtime.afterRemovals(of: reception, call.lookup, of: call.cached, for: request)
             } catch {
                 response.discard()
                 throw error
@@ -49,7 +51,7 @@ struct CacheExchange: Sendable {
             var again: CacheForward?
             switch reception.outcome {
             case .pass(let write):
-                return await storing(response, write, reception.status)
+                return await storing(response, write, reception.status, after: lookup)
             case .serve(let serving):
                 if let stored = try await stored(serving, insteadOf: response, reception.status) { return stored }
             case .complete(let completion):
@@ -103,13 +105,21 @@ struct CacheExchange: Sendable {
     }
 
     /// Returns the response of the server, whose body is stored while it is read.
-    private func storing(_ response: Response, _ write: CacheWrite?, _ status: CacheStatus) async -> Response {
+    ///
+    /// - Parameter lookup: the look-up before the exchange; `nil` if nothing is stored.
+    private func storing(
+        _ response: Response, _ write: CacheWrite?, _ status: CacheStatus, after lookup: CacheLookup? = nil
+    ) async -> Response {
         var (response, status) = (response, status)
         status.isCollapsed = response.metadata.coalescedInto != nil
-        if let tee = tee(for: response, write) {
+        if let tee = tee(for: response, write, after: lookup) {
             (response.body, status.isStored) = await tee.attached(to: response.body)
         } else {
             status.isStored = false
+        }
+        // The status names the cache whose store was used. If there is none, it names the cache nearest the server.
+        if let inner = response.metadata.cacheStatus {
+            (status, status.isStored) = (inner, inner.isStored || status.isStored)
         }
         response.metadata.cacheStatus = status
         report(status)
@@ -131,7 +141,7 @@ struct CacheExchange: Sendable {
         }
         var rest = response.body
         status.isStored = false
-        if let tee = tee(for: response, completion.write) { (rest, status.isStored) = await tee.attached(to: rest) }
+        if let tee = tee(for: response, completion.write, after: call.lookup) { (rest, status.isStored) = await tee.attached(to: rest) }
         // `Content-Length` is only a statement of the server. The range of the response decides the length.
         let length = completion.length
         response.head = completion.head
@@ -142,8 +152,8 @@ struct CacheExchange: Sendable {
     }
 
     /// Returns a tee that stores the body; `nil` if the response is not stored.
-    private func tee(for response: Response, _ write: CacheWrite?) -> CacheTee? {
-        guard let write, let lookup = call.lookup, let key = call.cached.key(of: write.head, by: runtime.engine.policy), runtime.mayWrite,
+    private func tee(for response: Response, _ write: CacheWrite?, after lookup: CacheLookup?) -> CacheTee? {
+        guard let write, let lookup, let key = call.cached.key(of: write.head, by: runtime.engine.policy), runtime.mayWrite,
             // A call that shares the exchange of another call does not store the response.
             response.metadata.coalescedInto == nil,
             // A body that the transport has decoded without declaring this capability is not stored.

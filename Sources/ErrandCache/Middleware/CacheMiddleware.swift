@@ -29,16 +29,23 @@ public import ErrandCore
 /// remove an account's responses, sign out with `tokens.signOut(clearing: [cache])`. A cache with the policy ``CachePolicy/shared`` has no
 /// accounts, and follows [RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
 ///
-/// **Failures:** if the store fails, the call continues without the store, and the middleware does not use the store for 60 seconds. If
-/// only the writing of a body has failed, the store is still read.
+/// **Failures:** if the store fails, or needs more than a second for a result, the call continues without the store. The middleware does
+/// not use the store for 1 second after the first failure. Each further failure doubles this time, up to 60 seconds. After a success, the
+/// next failure counts as the first. If only the writing of a body has failed, the store is still read. If a server responds to the
+/// conditions of the cache with 400 or 431, for example because the head is too long, the request is sent once more without conditions.
 ///
 /// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports it. A hit
 /// has no exchange.
 ///
+/// **Two caches:** a stack may have two caches, such as a small store in memory around a store on the disk. Each cache works as if the
+/// other were a part of the server. `metadata.cacheStatus` describes the cache whose stored response was used. If neither store was used,
+/// it describes the inner cache. If a request allows only stored responses, only the outer cache is asked.
+///
 /// **Place:** inside `server`, `redirect`, `authenticate`, `cookies` and `decompress`; outside all layers that limit, share or measure
 /// exchanges.
 ///
-/// **Per request:** `request.options.cache` sets the mode, such as `.use(.reload)`. With `.off`, nothing is looked up or stored.
+/// **Per request:** `request.options.cache` sets the mode, such as `.use(.reload)`. With `.off`, nothing is looked up or stored. But the
+/// response removes stored responses, as the response to an unsafe method or a response with `Clear-Site-Data: "cache"` does.
 public struct CacheMiddleware: HTTPMiddleware {
     /// The owner of the background revalidations. They are cancelled when the last stack with the middleware is released.
     private final class Owner: Sendable {
@@ -134,10 +141,14 @@ public struct CacheMiddleware: HTTPMiddleware {
         return Response(serving, body: body, request: request)
     }
 
-    /// Sends a request that does not use the cache. But the response to an unsafe method also invalidates stored responses.
+    /// Sends a request that does not use the cache. But its response removes stored responses like any other response: after an unsafe
+    /// method, and with `Clear-Site-Data`.
     private func sendUncached(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard !request.method.isSafe, let cached = runtime.cacheRequest(request, mode: .standard) else {
-            return try await next.send(request)
+        guard let cached = runtime.cacheRequest(request, mode: .standard) else { return try await next.send(request) }
+        guard !request.method.isSafe else {
+            let response = try await next.send(request)
+            try await runtime.clear(by: response, to: cached)
+            return response
         }
         let call = CacheCall(request: request, cached: cached, lookup: nil)
         return try await CacheExchange(runtime, call).send(CacheForward(reason: .bypass, mayStore: false), to: next)

@@ -3,15 +3,38 @@ internal import Synchronization
 
 /// The parts of a cache that all its calls share: the store, the rules and the clocks.
 final class CacheRuntime: Sendable {
-    /// The time for which a store is not used after a failure: 60 s. After a failed write of a body, only writes pause.
-    static let pauseAfterFailure: Duration = .seconds(60)
+    /// The time for which a store is not used after its first failure: 1 s. After a failed write of a body, only writes pause.
+    ///
+    /// Each further failure after a pause doubles the time, up to ``longestPause``. A failure during a pause does not count, because its
+    /// work began before the pause. After a success, the next failure counts as the first: one slow look-up is no reason for a long pause.
+    static let pauseAfterFailure: Duration = .seconds(1)
+    /// The longest pause: 60 s.
+    static let longestPause: Duration = .seconds(60)
     /// The timeout for one result of the store: 1 s.
     static let storeLimit: Duration = .seconds(1)
 
-    /// The uptimes until which the store is not used.
+    /// A time for which the store is not used.
+    private struct Pause {
+        /// The uptime of the end.
+        var end = Duration.zero
+        /// The length of the latest pause; zero after a success.
+        var length = Duration.zero
+
+        /// Begins a pause, unless there is one. Returns its length.
+        mutating func begin(at now: Duration) -> Duration {
+            guard now >= end else { return length }
+            length = min(CacheRuntime.longestPause, max(CacheRuntime.pauseAfterFailure, length * 2))
+            end = now + length
+            return length
+        }
+
+        /// Ends the sequence of failures. A pause that has begun is not shortened: the success belongs to work before the pause.
+        mutating func succeed(at now: Duration) { if now >= end { length = .zero } }
+    }
+
     private struct Pauses {
-        var reads = Duration.zero
-        var writes = Duration.zero
+        var reads = Pause()
+        var writes = Pause()
     }
 
     let store: any CacheStore
@@ -111,6 +134,37 @@ final class CacheRuntime: Sendable {
         }
     }
 
+    /// Returns a look-up whose generation counts the removals that a response itself has made, so that the response can be stored.
+    ///
+    /// - Parameters:
+    ///   - reception: the decision on the response. Its removals have been made.
+    ///   - lookup: the look-up before the exchange.
+    /// - Throws: only `CancellationError`.
+    func afterRemovals(
+        of reception: CacheReception, _ lookup: CacheLookup?, of cached: CacheRequest, for request: Request
+    ) async throws -> CacheLookup? {
+        guard let lookup, let key = cached.key, reception.removesOthers, case .pass(.some) = reception.outcome,
+            let now = try await lookUp(key, for: request)
+        else { return lookup }
+        return CacheLookup(
+            entries: lookup.entries, generation: lookup.generation.after(ownRemovals: now.generation), noVarySearch: lookup.noVarySearch)
+    }
+
+    /// Removes the stored responses of an origin if a response says so (`Clear-Site-Data`).
+    ///
+    /// - Throws: only `CancellationError`. The response is then released.
+    func clear(by response: Response, to cached: CacheRequest) async throws {
+        guard let origin = InvalidationRule.origin(clearedBy: response.head, to: cached) else { return }
+        var reception = CacheReception(outcome: .pass(nil), status: CacheStatus(.forwarded(.bypass)))
+        reception.clearedOrigin = origin
+        do {
+            try await change(reception, of: origin, for: cached.request)
+        } catch {
+            response.discard()
+            throw error
+        }
+    }
+
     /// Stores the pointer to the responses with the `No-Vary-Search` of a response, unless the store has the pointer.
     ///
     /// The pointer is written in the background. Without the pointer, the store has the response, but no request finds the response.
@@ -132,21 +186,30 @@ final class CacheRuntime: Sendable {
 
     // MARK: Failures
 
-    var mayRead: Bool { pauses.withLock(\.reads) <= now().uptime }
-    var mayWrite: Bool { pauses.withLock(\.writes) <= now().uptime }
+    var mayRead: Bool { pauses.withLock(\.reads.end) <= now().uptime }
+    var mayWrite: Bool { pauses.withLock(\.writes.end) <= now().uptime }
 
-    /// Reports a failure of the store, and stops the use of the store for ``pauseAfterFailure``. If `reads` is false, only writes stop.
+    /// Reports a failure of the store, and stops the use of the store: see ``pauseAfterFailure``. If `reads` is false, only writes stop.
     func failed(_ work: String, _ error: any Error, _ request: Request, reads: Bool) {
-        let end = now().uptime + Self.pauseAfterFailure
-        pauses.withLock { pauses in
-            if reads { pauses.reads = end }
-            pauses.writes = end
+        let now = now().uptime
+        let length = pauses.withLock { pauses in
+            let writes = pauses.writes.begin(at: now)
+            return reads ? pauses.reads.begin(at: now) : writes
         }
         request.report(
             .cacheDecision,
             decision: .init(
                 continues: true,
-                "the store could not \(work), and is not \(reads ? "used" : "written") for 60 s: \(safeDescription(of: error))"))
+                "the store could not \(work), and is not \(reads ? "used" : "written") for \(length.components.seconds) s: "
+                    + safeDescription(of: error)))
+    }
+
+    /// Counts a success of the store: see ``pauseAfterFailure``.
+    func succeeded(reads: Bool) {
+        let now = now().uptime
+        pauses.withLock { pauses in
+            if reads { pauses.reads.succeed(at: now) } else { pauses.writes.succeed(at: now) }
+        }
     }
 
     /// Returns the value from the store; `nil` if the store fails or takes too long.
@@ -158,12 +221,14 @@ final class CacheRuntime: Sendable {
     ) async throws -> Value? {
         do {
             if store.isImmediate { return try await operation() }
-            return try await withExpiry(
+            let value = try await withExpiry(
                 { [clock] in
                     try await clock.sleep(for: Self.storeLimit)
                     return TransportError(
                         .timedOut, phase: .queue, message: "the store did not respond within 1 s", request: nil, delivery: .notSent)
                 }, discard: discard, operation: operation)
+            succeeded(reads: true)
+            return value
         } catch {
             try Task.checkCancellation()
             failed(work, error, request, reads: true)
@@ -174,7 +239,8 @@ final class CacheRuntime: Sendable {
 
 extension CacheReception {
     /// Whether entries change, or are removed.
-    fileprivate var changesStore: Bool {
-        !invalidated.isEmpty || !removals.isEmpty || !updates.isEmpty || clearedOrigin != nil || !invalidatedGroups.isEmpty
-    }
+    fileprivate var changesStore: Bool { removesOthers || !removals.isEmpty || !updates.isEmpty }
+
+    /// Whether the response removes all entries of a URL, an origin or a group.
+    fileprivate var removesOthers: Bool { !invalidated.isEmpty || clearedOrigin != nil || !invalidatedGroups.isEmpty }
 }

@@ -218,7 +218,9 @@ final class PumpedCacheSink: BodySink {
                         return false
                     }
                     if includesAfter, let after = write.after, try await !copy(after, to: writer) { return false }
-                    return try await writer.publish(head, replacing: write.replaces) != nil
+                    let id = try await writer.publish(head, replacing: write.replaces)
+                    tee.runtime.succeeded(reads: false)
+                    return id != nil
                 case .dropped: return false
                 case .wait:
                     await withCheckedContinuation { continuation in

@@ -6,12 +6,15 @@ package enum CacheLimits {
     static let urlBytes = 8192
     /// The largest head of a stored response: 64 KiB, as ``allowsHead(_:)`` counts its fields.
     static let headBytes = 65_536
+    /// The largest size of all entity tags in the `If-None-Match` that the cache sends: 4 KiB. Many servers refuse heads of 8 KiB.
+    static let validatorBytes = 4096
     /// The largest number of entries with one key.
     package static let variants = 16
     /// The bytes that an entry takes up in the tables of a store, rounded up. These bytes count for the limits of the store.
     package static let entryOverheadBytes = 256
-    /// The largest number of forgotten accounts whose generations a store keeps.
-    package static let forgottenAccounts = 1000
+    /// The largest number of accounts, URLs, origins and groups whose latest removal a store remembers. A response that was requested
+    /// before an older removal is not stored.
+    package static let removals = 1000
 
     /// Returns whether a head with these fields is small enough to be stored.
     package static func allowsHead(_ fields: HTTPFields) -> Bool { StoredFields.bytes(fields) <= headBytes }

@@ -10,7 +10,8 @@ enum ValidationRule {
         var candidates: [CacheEntry] = []
     }
 
-    /// Returns the conditions that name the validators of all entries.
+    /// Returns the conditions that name the validators of the entries. At most 16 entity tags with at most ``CacheLimits/validatorBytes``
+    /// are named. The tag of `selected` is named first, and then the tags of the most recent other entries.
     ///
     /// - Parameters:
     ///   - selected: the entry that belongs to the request, whose date of modification is sent; `nil` if no entry belongs to the request.
@@ -18,10 +19,16 @@ enum ValidationRule {
     ///     entries.
     static func conditions(selected: CacheEntry?, others: [CacheEntry]) -> Conditions {
         var conditions = Conditions()
-        var tags: [EntityTag] = []
+        var (tags, bytes): ([EntityTag], Int) = ([], 0)
+        let others = others.count < 2 ? others : others.sorted { $0.head.responseTime.sinceEpoch > $1.head.responseTime.sinceEpoch }
         for entry in (selected.map { [$0] } ?? []) + others where tags.count < CacheLimits.variants {
             guard let tag = entry.head.validators.tag else { continue }
-            if !tags.contains(tag) { tags.append(tag) }
+            if !tags.contains(tag) {
+                let length = tag.description.utf8.count + 2
+                guard bytes + length <= CacheLimits.validatorBytes else { continue }
+                tags.append(tag)
+                bytes += length
+            }
             conditions.candidates.append(entry)
         }
         if !tags.isEmpty {
@@ -29,7 +36,7 @@ enum ValidationRule {
         }
         if let selected, let modified = selected.head.validators.modifiedText {
             conditions.fields.append(HTTPField(name: .ifModifiedSince, value: modified))
-            if selected.head.validators.tag == nil { conditions.candidates.insert(selected, at: 0) }
+            if conditions.candidates.first?.id != selected.id { conditions.candidates.insert(selected, at: 0) }
         }
         return conditions
     }

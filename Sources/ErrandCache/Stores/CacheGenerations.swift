@@ -1,39 +1,91 @@
 internal import ErrandCore
 
-/// The generations of the partitions of a store in memory: a value without locks.
+/// The latest removals of a store in memory: a value without locks.
 ///
-/// One counter gives all numbers. The partition without an account has the number at which the store was last emptied. An account that is
-/// not in ``forgotten`` has the same number, or ``floor`` if ``floor`` is larger.
+/// One counter numbers all removals. A look-up returns the current number. The response of that exchange is stored only if no later removal
+/// applies to the response.
 struct CacheGenerations: Sendable {
+    /// The keys that a removal applies to.
+    private enum Place {
+        case account(CredentialIdentity)
+        case url(String)
+        case origin(Origin)
+        case group(String, of: Origin)
+
+        /// A hash of the place. If two places have the same hash, a response that could be stored is not stored. The texts themselves
+        /// could be long, and could have secrets.
+        var hash: Int {
+            var hasher = Hasher()
+            switch self {
+            case .account(let identity):
+                hasher.combine(0)
+                hasher.combine(identity.ofAccount)
+            case .url(let url):
+                hasher.combine(1)
+                hasher.combine(OctetKey(url))
+            case .origin(let origin):
+                hasher.combine(2)
+                hasher.combine(origin)
+            case .group(let group, let origin):
+                hasher.combine(3)
+                hasher.combine(OctetKey(group))
+                hasher.combine(origin)
+            }
+            return hasher.finalize()
+        }
+    }
+
     private var last: Int64 = 0
+    /// The number of the latest removal of all entries.
     private var emptied: Int64 = 0
-    /// The number of each account that is not in ``forgotten``: the largest number that was evicted.
+    /// The largest number that ``places`` has lost. A response that was requested before this removal is not stored.
     private var floor: Int64 = 0
-    /// The keys are identities without further texts. The table itself has no limit: ``forget(_:)`` removes the excess, because that
-    /// function needs the number of each removed account.
-    private var forgotten = BoundedTable<CredentialIdentity, Int64>(limit: .max)
+    /// The number of the latest removal of each place. The table itself has no limit: ``remove(_:)`` removes the excess, because that
+    /// function needs the number of each place that the table loses.
+    private var places = BoundedTable<Int, Int64>(limit: .max)
 
-    /// Returns the number of a partition.
-    func current(of partition: CacheKey.Partition) -> Int64 {
-        guard case .account(let identity) = partition else { return emptied }
-        // Most stores have forgotten no account, and a look-up must stay cheap.
-        if forgotten.isEmpty { return max(emptied, floor) }
-        return max(emptied, forgotten[identity.ofAccount] ?? floor)
+    /// The number of the latest removal.
+    var current: CacheGeneration { CacheGeneration(last) }
+
+    /// Returns whether a response may be stored: whether no removal after `generation` applies to the response.
+    ///
+    /// - Parameters:
+    ///   - generation: the generation that the look-up before the exchange has returned.
+    ///   - key: the key of the response.
+    ///   - groups: the groups of the response.
+    func isCurrent(_ generation: CacheGeneration, for key: CacheKey, groups: @autoclosure () -> [String]) -> Bool {
+        // Most exchanges see no removal, and a miss must stay cheap.
+        if generation.rawValue == last { return true }
+        guard generation.rawValue >= max(emptied, floor) else { return false }
+        if case .account(let identity) = key.partition, number(of: .account(identity)) > generation.rawValue { return false }
+        return number(of: .url(key.url)) <= generation.removalValue && number(of: .origin(key.origin)) <= generation.removalValue
+            && groups().allSatisfy { number(of: .group($0, of: key.origin)) <= generation.removalValue }
     }
 
-    /// Begins a new generation of an account.
-    mutating func forget(_ identity: CredentialIdentity) {
+    private func number(of place: Place) -> Int64 { places[place.hash] ?? 0 }
+
+    private mutating func remove(_ removed: [Place]) {
         last += 1
-        forgotten.update(identity.ofAccount, default: last) { $0 = last }
-        while forgotten.count > CacheLimits.forgottenAccounts,
-            let (_, number) = forgotten.removeLeastRecentlyUsed()
-        { floor = max(floor, number) }
+        for place in removed { places.update(place.hash, default: last) { $0 = last } }
+        while places.count > CacheLimits.removals, let (_, number) = places.removeLeastRecentlyUsed() { floor = max(floor, number) }
     }
 
-    /// Begins a new generation of every partition.
+    /// Records the removal of an account.
+    mutating func forget(_ identity: CredentialIdentity) { remove([.account(identity)]) }
+
+    /// Records the removal of URLs.
+    mutating func remove(urls: [String]) { remove(urls.map { .url($0) }) }
+
+    /// Records the removal of an origin.
+    mutating func remove(_ origin: Origin) { remove([.origin(origin)]) }
+
+    /// Records the removal of groups.
+    mutating func remove(groups: [String], of origin: Origin) { remove(groups.map { .group($0, of: origin) }) }
+
+    /// Records the removal of all entries.
     mutating func empty() {
         last += 1
         emptied = last
-        forgotten = BoundedTable(limit: .max)
+        places = BoundedTable(limit: .max)
     }
 }

@@ -3,7 +3,8 @@ public import ErrandCore
 /// Functions that read and fill a store without a request to a server.
 ///
 /// The request must be as it reaches the cache: with an absolute URL, and, for the responses of an account, with the account's identity in
-/// ``/ErrandCore/RequestOptions/credentialIdentity``. `policy` must be the policy of the stack's cache.
+/// ``/ErrandCore/RequestOptions/credentialIdentity``. `policy` must be the policy of the stack's cache. A store knows no `server` of a
+/// stack: for a relative URL, all functions throw an ``/ErrandCore/InvalidURLError``.
 ///
 /// Several stacks may share the store. A response whose body has no content coding, or was decoded, serves every stack. A response with
 /// `Content-Encoding` serves only the stacks whose transport does not decode bodies.
@@ -13,7 +14,7 @@ extension CacheStore {
     /// - Parameters:
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
-    /// - Throws: the errors of the store.
+    /// - Throws: the errors of the store; `InvalidURLError` for a relative URL.
     public func contains(_ request: Request, policy: CachePolicy = .standard) async throws -> Bool {
         try await serving(request, policy) != nil
     }
@@ -30,7 +31,7 @@ extension CacheStore {
     /// - Parameters:
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
-    /// - Throws: the errors of the store.
+    /// - Throws: the errors of the store; `InvalidURLError` for a relative URL.
     public func response(for request: Request, policy: CachePolicy = .standard) async throws -> Response? {
         guard let serving = try await serving(request, policy) else { return nil }
         guard let source = try await body(of: serving.entry.id, offsets: serving.offsets) else { return nil }
@@ -45,24 +46,31 @@ extension CacheStore {
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
     /// - Returns: whether the response was stored. False if the rules of HTTP forbid the storage, or the store has no room.
-    /// - Throws: the errors of the store, and of the body.
+    /// - Throws: the errors of the store, and of the body; `InvalidURLError` for a relative URL. The body is then released.
     @discardableResult
     public func store(_ response: Response, for request: Request, policy: CachePolicy = .standard) async throws -> Bool {
         let isDecoded = response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty
         let runtime = CacheRuntime(self, policy, isDecoded: isDecoded, clock: ContinuousClock(), now: { .now })
-        guard let cached = runtime.cacheRequest(request, mode: .reload) else { return false }
+        let cached: CacheRequest
+        do {
+            cached = try runtime.wholeRequest(request, mode: .reload)
+        } catch {
+            response.discard()
+            throw error
+        }
         let bytes = try await response.body.collect()
         guard let lookup = try await cached.lookUp(by: policy, { try await lookUp($0) }) else { return false }
         let now = runtime.now()
         let reception = runtime.engine.receive(
             response.head, to: cached, after: CacheForward(reason: .uriMiss), among: lookup.entries, sentAt: now, at: now)
         try await runtime.change(reception, of: cached.url.origin, for: request)
+        let changed = try await runtime.afterRemovals(of: reception, lookup, of: cached, for: request) ?? lookup
         guard case .pass(let write?) = reception.outcome, write.before == nil, write.after == nil,
             let (head, _) = write.finished(receivedBytes: Int64(bytes.count), isComplete: true), let key = cached.key(of: head, by: policy),
-            let writer = try await makeWriter(for: key, head: head, expectedBytes: Int64(bytes.count), since: lookup.generation)
+            let writer = try await makeWriter(for: key, head: head, expectedBytes: Int64(bytes.count), since: changed.generation)
         else { return false }
         if !bytes.isEmpty { try await writer.write(bytes) }
-        if let pointer = SearchRule.pointer(to: head, of: key, after: lookup) { try await self.write(pointer) }
+        if let pointer = SearchRule.pointer(to: head, of: key, after: changed) { try await self.write(pointer) }
         return try await writer.publish(head, replacing: write.replaces) != nil
     }
 
@@ -74,12 +82,23 @@ extension CacheStore {
 
     private func serving(_ request: Request, _ policy: CachePolicy) async throws -> CacheServing? {
         let runtime = CacheRuntime(self, policy, isDecoded: false, clock: ContinuousClock(), now: { .now })
-        guard let cached = runtime.cacheRequest(request, mode: .storedOnly),
-            let entries = try await cached.lookUp(by: policy, { try await lookUp($0) })?.entries
-        else { return nil }
+        let cached = try runtime.wholeRequest(request, mode: .storedOnly)
+        guard let entries = try await cached.lookUp(by: policy, { try await lookUp($0) })?.entries else { return nil }
         switch runtime.engine.decide(cached, among: entries, at: runtime.now()) {
         case .serve(let serving), .serveAndRevalidate(let serving, _): return serving
         case .send, .unavailable: return nil
         }
+    }
+}
+
+extension CacheRuntime {
+    /// Returns the parts of a request with an absolute URL.
+    ///
+    /// - Throws: `InvalidURLError` for a relative URL.
+    fileprivate func wholeRequest(_ request: Request, mode: CachePolicy.Mode) throws -> CacheRequest {
+        guard let cached = cacheRequest(request, mode: mode) else {
+            throw InvalidURLError(request.options.urlTemplate ?? request.head.path ?? "", .missingHost)
+        }
+        return cached
     }
 }

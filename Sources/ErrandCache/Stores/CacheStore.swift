@@ -39,7 +39,7 @@ public protocol CacheStore: AccountBoundStore {
 
     // MARK: Reading
 
-    /// Returns all entries of a key, in any order, and the generation of the key's partition.
+    /// Returns all entries of a key, in any order, and the generation of the store.
     ///
     /// Only a store in memory finds entries of a volatile identity.
     func lookUp(_ key: CacheKey) async throws -> CacheLookup
@@ -73,7 +73,7 @@ public protocol CacheStore: AccountBoundStore {
     ///   - expectedBytes: the number of bytes of the body; `nil` if the number is not known.
     ///   - generation: the generation that the look-up before the exchange has returned.
     /// - Returns: `nil` if the store does not keep the entry, for one of these reasons:
-    ///   - the generation of the key's partition has changed
+    ///   - a removal since the look-up applies to the entry: ``CacheGeneration``
     ///   - the head or the body is larger than the limit for one entry
     ///   - the identity of the key is volatile, and the store is not only in memory
     func makeWriter(
@@ -96,7 +96,8 @@ public protocol CacheStore: AccountBoundStore {
     /// Removes all entries of the URLs, for all accounts and all contents of QUERY requests. Gives up the unpublished writers of these
     /// URLs.
     ///
-    /// - Parameter urls: the URLs, as ``CacheKey/url``. URLs are compared octet by octet.
+    /// - Parameter urls: the URLs, as ``CacheKey/url``. URLs are compared octet by octet. No entry has a relative URL, so a relative URL
+    ///   removes nothing.
     /// - Returns: the number of removed entries.
     @discardableResult
     func removeAll(urls: [String]) async throws -> Int
@@ -105,11 +106,12 @@ public protocol CacheStore: AccountBoundStore {
     func removeAll(of origin: Origin) async throws
 
     /// Removes the entries of an origin that belong to one of the groups, for all accounts ([RFC
-    /// 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). The default implementation reads the list of all
-    /// entries.
+    /// 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). A later ``CacheWriter/publish(_:replacing:)`` of such an
+    /// entry that was requested earlier returns `nil`. The default implementation reads the list of all entries, and does not stop the
+    /// writers.
     func removeAll(groups: [String], of origin: Origin) async throws
 
-    /// Removes all entries, and begins a new generation of every partition. Gives up all unpublished writers.
+    /// Removes all entries. Gives up all unpublished writers.
     func removeAll() async throws
 
     // MARK: Secrets
@@ -168,8 +170,8 @@ public protocol CacheWriter: Sendable {
     /// - Parameters:
     ///   - head: the head. The ``CacheExtent/storedBytes`` of its extent is the number of written bytes.
     ///   - replaced: the entries that the entry replaces.
-    /// - Returns: the number of the entry; `nil` if the writer was given up, because its account has signed out, its URL was removed,
-    ///   or the store was emptied.
+    /// - Returns: the number of the entry; `nil` if the writer was given up, because a removal since the look-up applies to the entry:
+    ///   ``CacheGeneration``.
     /// - Throws: any error if the entry can't be published. After an error, the entry is absent, and the replaced entries may be present.
     func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID?
 

@@ -5,7 +5,7 @@ internal import ErrandFormats
 public struct CacheLookup: Sendable {
     /// The entries of the key.
     public let entries: [CacheEntry]
-    /// The generation of the key's partition at the look-up.
+    /// The generation of the store at the look-up.
     public let generation: CacheGeneration
     /// The field that the pointer of the request's URL has; `nil` without a pointer.
     var noVarySearch: NoVarySearch?
@@ -14,7 +14,7 @@ public struct CacheLookup: Sendable {
     ///
     /// - Parameters:
     ///   - entries: the entries of the key.
-    ///   - generation: the generation of the key's partition.
+    ///   - generation: the generation of the store.
     public init(entries: [CacheEntry], generation: CacheGeneration) { (self.entries, self.generation) = (entries, generation) }
 
     init(entries: [CacheEntry], generation: CacheGeneration, noVarySearch: NoVarySearch?) {
@@ -22,19 +22,29 @@ public struct CacheLookup: Sendable {
     }
 }
 
-/// The generation of a partition: a number that changes when the partition's account is forgotten, and when the store is emptied.
+/// The generation of a store: the number of its latest removal. Each removal has a larger number than all earlier removals.
 ///
-/// A response that was requested in an earlier generation is not stored, because its account has signed out since. If a store keeps the
-/// numbers of only some accounts, the number of another account may also change. The unfinished responses of that account are not stored.
-/// Responses without an account have a partition of their own, which no sign-out changes.
+/// A response is not stored if a removal after its look-up applies to the response: a sign-out of its account, a removal of its URL, its
+/// origin or one of its groups, or a removal of all entries. Otherwise an invalid response could return: its request was sent before the
+/// removal ([RFC 9111, section 4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)). If a store remembers only some removals, a
+/// response that was requested before a forgotten removal is not stored.
 public struct CacheGeneration: Sendable, Hashable {
-    /// The number.
+    /// The number at the look-up.
     public let rawValue: Int64
+    /// The number for removals of URLs, origins and groups. This number is larger than ``rawValue`` if the response itself has removed
+    /// entries, as the response to a POST does. These removals don't forbid the storage of the response. For sign-outs, and for a removal
+    /// of all entries, ``rawValue`` counts.
+    public let removalValue: Int64
 
     /// Creates a generation.
     ///
     /// - Parameter rawValue: the number.
-    public init(_ rawValue: Int64) { self.rawValue = rawValue }
+    public init(_ rawValue: Int64) { (self.rawValue, removalValue) = (rawValue, rawValue) }
+
+    private init(_ rawValue: Int64, removalValue: Int64) { (self.rawValue, self.removalValue) = (rawValue, removalValue) }
+
+    /// Returns the generation of a response whose own removals have the numbers up to `now`.
+    func after(ownRemovals now: CacheGeneration) -> CacheGeneration { CacheGeneration(rawValue, removalValue: now.rawValue) }
 }
 
 /// The contents of a store in numbers.

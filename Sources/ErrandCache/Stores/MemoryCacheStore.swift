@@ -26,7 +26,8 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     /// Creates an empty store.
     ///
     /// - Parameters:
-    ///   - bytes: the largest number of bytes of all entries, heads included, at least 0. The bytes of unpublished entries count too.
+    ///   - bytes: the largest number of bytes of all entries, heads included, at least 0. The bytes of unpublished entries count as soon as
+    ///     they arrive.
     ///     Default: 16 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 1,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
@@ -49,16 +50,16 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
         }
     }
 
-    /// The bytes of entries that are not visible yet.
+    /// The bytes that are reserved for entries that are not visible yet.
     var unpublishedBytes: Int { state.withLock(\.unpublishedBytes) }
-    /// The bytes of all entries, visible or not.
-    var heldBytes: Int { state.withLock { $0.bytes + $0.unpublishedBytes } }
+    /// The bytes of all entries in memory, visible or not.
+    var heldBytes: Int { state.withLock { $0.bytes + $0.heldBytes } }
 
     // MARK: Reading
 
-    /// Returns the entries of a key, at most 16, and the generation of the key's account. Never throws.
+    /// Returns the entries of a key, at most 16, and the generation of the store. Never throws.
     public func lookUp(_ key: CacheKey) async throws -> CacheLookup { state.withLock { $0.lookUp(key) } }
-    /// Returns the entries of a key, at most 16, and the generation of the key's account. Never `nil`.
+    /// Returns the entries of a key, at most 16, and the generation of the store. Never `nil`.
     public func immediateLookUp(_ key: CacheKey) -> CacheLookup? { state.withLock { $0.lookUp(key) } }
 
     /// Returns the stored bytes of an entry as one chunk; `nil` if the entry was removed, or has fewer bytes. Never throws.
@@ -78,15 +79,16 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Writing
 
-    /// Begins a new entry; `nil` if the entry is too large, there is no room, or the generation has changed. Never throws.
+    /// Begins a new entry; `nil` if the entry is too large, there is no room, or a removal since the look-up applies to it. No visible
+    /// entry is removed before bytes of the body arrive. Never throws.
     public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
         makeWriter(key, head, expectedBytes, generation)
     }
 
-    /// Begins a new entry. ``ImmediateCacheWriting/refused`` if the entry is too large, there is no room, or the generation has changed;
-    /// never ``ImmediateCacheWriting/unsupported``.
+    /// Begins a new entry. ``ImmediateCacheWriting/refused`` if the entry is too large, there is no room, or a removal since the look-up
+    /// applies to the entry; never ``ImmediateCacheWriting/unsupported``.
     public func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) -> ImmediateCacheWriting {
@@ -96,8 +98,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     private func makeWriter(
         _ key: CacheKey, _ head: CacheEntry.Head, _ expectedBytes: Int64?, _ generation: CacheGeneration
     ) -> MemoryCacheWriter? {
-        let (number, removed) = state.withLock { $0.begin(key, head, expectedBytes: expectedBytes, since: generation) }
-        _ = removed
+        let number = state.withLock { $0.begin(key, head, expectedBytes: expectedBytes, since: generation) }
         return number.map { MemoryCacheWriter(self, number: $0) }
     }
 
@@ -121,7 +122,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     /// Removes all entries of an origin, and gives up its writers. The time is linear in the number of entries in the store. Never throws.
     public func removeAll(of origin: Origin) async throws {
-        _ = state.withLock { $0.removeAll { $0.origin == origin } }
+        _ = state.withLock { $0.removeAll(of: origin) }
     }
 
     /// Removes the entries of an origin that belong to one of the groups. The time is linear in the number of entries in the store. Never

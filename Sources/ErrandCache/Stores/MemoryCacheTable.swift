@@ -18,11 +18,15 @@ struct MemoryCacheTable: Sendable {
     /// An entry that is being written.
     private struct Unpublished: Sendable {
         let key: CacheKey
-        /// The reserved bytes, of the head and the body.
+        let generation: CacheGeneration
+        let headBytes: Int
+        /// The reserved bytes, of the head and the body: at least the bytes that the writer holds.
         var reserved: Int
         /// The bytes of the body that were written.
         var written = 0
-        let headBytes: Int
+
+        /// The bytes that the writer holds in memory. Before the first bytes of the body, the head belongs to the exchange.
+        var held: Int { written > 0 ? headBytes + written : 0 }
     }
 
     /// Removed entries, whose release may take time.
@@ -45,6 +49,8 @@ struct MemoryCacheTable: Sendable {
     private(set) var bytes = 0
     /// The bytes that are reserved for unpublished entries.
     private(set) var unpublishedBytes = 0
+    /// The bytes of unpublished entries that have arrived.
+    private(set) var heldBytes = 0
 
     init(limits: CacheStoreLimits) { self.limits = limits }
 
@@ -55,7 +61,7 @@ struct MemoryCacheTable: Sendable {
 
     mutating func lookUp(_ key: CacheKey) -> CacheLookup {
         let entries = buckets.updateIfPresent(key) { $0.entries } ?? []
-        return CacheLookup(entries: entries, generation: CacheGeneration(generations.current(of: key.partition)))
+        return CacheLookup(entries: entries, generation: generations.current)
     }
 
     func body(of id: CacheEntry.ID) -> Data? {
@@ -78,53 +84,65 @@ struct MemoryCacheTable: Sendable {
     // MARK: Writing
 
     /// Begins an entry. Returns the number of the entry; `nil` if the store does not keep the entry.
+    ///
+    /// The expected bytes are reserved only among the unpublished entries. A server that announces a long body, and sends nothing, removes
+    /// no visible entry.
     mutating func begin(
         _ key: CacheKey, _ head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> (Int64?, Removed) {
-        var removed = Removed()
+    ) -> Int64? {
         let headBytes = Self.headBytes(head, key)
-        let expected = expectedBytes ?? 0
-        guard generation.rawValue == generations.current(of: key.partition), limits.entries > 0,
-            expected <= limits.entryBytes - Int64(headBytes)
-        else { return (nil, removed) }
-        guard makeRoom(headBytes + Int(expected), &removed) else { return (nil, removed) }
+        let expected = max(0, expectedBytes ?? 0)
+        guard generations.isCurrent(generation, for: key, groups: head.groups), limits.entries > 0,
+            expected <= limits.entryBytes - Int64(headBytes), reserve(headBytes + Int(expected))
+        else { return nil }
         lastNumber += 1
-        writers[lastNumber] = Unpublished(key: key, reserved: headBytes + Int(expected), headBytes: headBytes)
-        return (lastNumber, removed)
+        writers[lastNumber] = Unpublished(
+            key: key, generation: generation, headBytes: headBytes, reserved: headBytes + Int(expected))
+        return lastNumber
     }
 
     /// Makes room for the next bytes of an entry. Returns false if there is no room, or if the entry was given up.
     mutating func reserve(_ count: Int, for number: Int64) -> (Bool, Removed) {
         var removed = Removed()
         guard var writer = writers[number] else { return (false, removed) }
+        let heldBefore = writer.held
         writer.written += count
         let more = writer.headBytes + writer.written - writer.reserved
         if more > 0 {
-            guard more <= limits.entryBytes - Int64(writer.reserved), makeRoom(more, &removed) else { return (false, removed) }
+            guard more <= limits.entryBytes - Int64(writer.reserved), reserve(more) else { return (false, removed) }
             writer.reserved += more
         }
+        heldBytes += writer.held - heldBefore
         writers[number] = writer
+        // The unpublished entries have less than all bytes, so there is room without visible entries.
+        while freeBytes < 0, evict(&removed) {}
         return (true, removed)
     }
 
-    /// The bytes that neither an entry nor a reservation takes up.
-    private var freeBytes: Int64 { limits.bytes - Int64(bytes) - Int64(unpublishedBytes) }
+    /// The bytes that neither a visible entry nor the arrived bytes of an unpublished entry take up.
+    private var freeBytes: Int64 { limits.bytes - Int64(bytes) - Int64(heldBytes) }
 
-    /// Adds unpublished bytes. Removes visible entries if they take up the room.
-    private mutating func makeRoom(_ more: Int, _ removed: inout Removed) -> Bool {
+    /// Reserves bytes among the unpublished entries. Returns false if there is no room.
+    private mutating func reserve(_ more: Int) -> Bool {
         // Servers announce lengths up to `Int64.max`, so the room is a difference, and not a sum that could overflow.
         guard more <= limits.unpublishedBytes - Int64(unpublishedBytes) else { return false }
-        while more > freeBytes, evict(&removed) {}
-        guard more <= freeBytes else { return false }
         unpublishedBytes += more
         return true
+    }
+
+    private mutating func endWriter(_ number: Int64) -> Unpublished? {
+        guard let writer = writers.removeValue(forKey: number) else { return nil }
+        unpublishedBytes -= writer.reserved
+        heldBytes -= writer.held
+        return writer
     }
 
     mutating func publish(
         _ head: CacheEntry.Head, _ body: Data, replacing replaced: [CacheEntry.ID], by number: Int64
     ) -> (CacheEntry.ID?, Removed) {
-        guard let writer = writers.removeValue(forKey: number) else { return (nil, Removed()) }
-        unpublishedBytes -= writer.reserved
+        guard let writer = endWriter(number), generations.isCurrent(writer.generation, for: writer.key, groups: head.groups) else {
+            return (nil, Removed())
+        }
         let key = writer.key
         var replacedIDs = replaced
         if let bucket = buckets[key] {
@@ -152,9 +170,7 @@ struct MemoryCacheTable: Sendable {
         return (id, removed)
     }
 
-    mutating func discard(_ number: Int64) {
-        if let writer = writers.removeValue(forKey: number) { unpublishedBytes -= writer.reserved }
-    }
+    mutating func discard(_ number: Int64) { _ = endWriter(number) }
 
     mutating func updateHeads(_ entries: [CacheEntry]) {
         for entry in entries {
@@ -194,6 +210,7 @@ struct MemoryCacheTable: Sendable {
     }
 
     mutating func removeAll(urls: [String]) -> Removed {
+        generations.remove(urls: urls)
         var removed = Removed()
         for url in urls {
             for key in keysOfURL[OctetKey(url)] ?? [] {
@@ -205,6 +222,7 @@ struct MemoryCacheTable: Sendable {
     }
 
     mutating func removeAll(groups: Set<OctetKey>, of origin: Origin) -> Removed {
+        generations.remove(groups: groups.map(\.text), of: origin)
         var chosen: [CacheEntry.ID] = []
         for (key, bucket) in buckets.entries where key.origin == origin {
             for entry in bucket.entries where entry.head.groups.contains(where: { groups.contains(OctetKey($0)) }) {
@@ -214,7 +232,13 @@ struct MemoryCacheTable: Sendable {
         return remove(chosen)
     }
 
-    mutating func removeAll(where isChosen: (CacheKey) -> Bool) -> Removed {
+    /// Removes the entries of an origin.
+    mutating func removeAll(of origin: Origin) -> Removed {
+        generations.remove(origin)
+        return removeAll { $0.origin == origin }
+    }
+
+    private mutating func removeAll(where isChosen: (CacheKey) -> Bool) -> Removed {
         var removed = Removed()
         for (key, _) in buckets.entries where isChosen(key) {
             if let bucket = buckets.removeValue(forKey: key) { forgetBucket(bucket, key, &removed) }
@@ -223,7 +247,7 @@ struct MemoryCacheTable: Sendable {
         return removed
     }
 
-    /// Removes the entries of an account, and begins a new generation of its partition.
+    /// Removes the entries of an account.
     mutating func forget(_ identity: CredentialIdentity) -> Removed {
         generations.forget(identity)
         return removeAll { key in
@@ -232,7 +256,7 @@ struct MemoryCacheTable: Sendable {
         }
     }
 
-    /// Removes all entries, and begins a new generation of every partition.
+    /// Removes all entries.
     mutating func removeAll() -> Removed {
         generations.empty()
         return removeAll { _ in true }

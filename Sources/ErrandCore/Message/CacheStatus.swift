@@ -75,11 +75,15 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     /// Whether the response comes from the cache without a request, fresh or stale.
     public var isHit: Bool { outcome == .hit }
     /// Whether the response comes from the cache although the response is stale.
-    public var isStale: Bool { (isHit || isFallback) && (timeToLive ?? .zero) < .zero }
+    public var isStale: Bool { (isHit || isFallback) && timeToLive.map { $0 <= .zero } ?? false }
     /// Whether the whole response comes from the server. A 304 in response to a condition of the caller also comes from the server.
     public var isMiss: Bool { !isHit && !isRevalidated && !isReselected && !isFallback && outcome != .forwarded(.partial) }
 
     /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`.
+    ///
+    /// `ttl` is a whole number of seconds ([RFC 9211, section 2.4](https://www.rfc-editor.org/rfc/rfc9211#section-2.4)), rounded away from
+    /// zero: the number is positive exactly if the response is fresh. A response that is fresh for 0.4 s has `ttl=1`, and a response that
+    /// has been stale for 0.4 s has `ttl=-1`.
     public var description: String {
         var parts: [String] = []
         switch outcome {
@@ -87,11 +91,21 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
         case .forwarded(let reason): parts.append("fwd=\(reason.rawValue)")
         }
         if let forwardedStatus { parts.append("fwd-status=\(forwardedStatus.code)") }
-        if let timeToLive { parts.append("ttl=\(timeToLive.components.seconds)") }
+        if let timeToLive { parts.append("ttl=\(timeToLive.wholeSecondsOutward)") }
         if isStored { parts.append("stored") }
         if isCollapsed { parts.append("collapsed") }
         if isFallback { parts.append("detail=stale-if-error") }
         return parts.joined(separator: "; ")
+    }
+}
+
+extension Duration {
+    /// The seconds, rounded away from zero.
+    fileprivate var wholeSecondsOutward: Int64 {
+        let (seconds, attoseconds) = components
+        // Both parts have the same sign.
+        if attoseconds == 0 { return seconds }
+        return attoseconds > 0 ? max(seconds, seconds &+ 1) : min(seconds, seconds &- 1)
     }
 }
 

@@ -6,8 +6,8 @@ internal import ErrandCore
 ///
 /// | Table | Content |
 /// |---|---|
-/// | `store` | one row: the numbers of the generations, the digest that identifies the secret key, and the numbers of entries and bytes |
-/// | `forgotten` | the generation of each forgotten account, at most 1,000 rows |
+/// | `store` | one row: the numbers of removals, the digest that identifies the secret key, and the numbers of entries and bytes |
+/// | `forgotten` | the number of the latest removal of each account, URL, origin and group, at most 1,000 rows |
 /// | `entries` | the small columns of each entry: keyed digests, sizes, the order of use |
 /// | `heads` | the sealed name (the URL) and head of each entry |
 /// | `bodies` | the list of parts of each body, and the body itself if it has at most 64 KiB |
@@ -51,9 +51,11 @@ struct CacheTables {
 
     /// Prepares the database of an opened file, and creates the tables in an empty file.
     ///
-    /// - Parameter secret: a digest that identifies the secret key of the digests in the tables.
+    /// - Parameters:
+    ///   - secret: a digest that identifies the secret key of the digests in the tables.
+    ///   - isSealed: whether the entries are sealed.
     /// - Throws: `SQLiteError`, whose ``SQLiteError/isDamage`` is true if the file must be replaced.
-    init(_ database: SQLiteDatabase, file: StoreFolder.FileIdentity, secret: [UInt8]) throws {
+    init(_ database: SQLiteDatabase, file: StoreFolder.FileIdentity, secret: [UInt8], isSealed: Bool) throws {
         (self.database, self.file) = (database, file)
         database.keepLogAtClose()
         try database.run("PRAGMA auto_vacuum = INCREMENTAL")
@@ -63,16 +65,22 @@ struct CacheTables {
         try database.run("PRAGMA secure_delete = FAST")
         try database.run("PRAGMA cache_size = -2000")
         try database.run("PRAGMA trusted_schema = OFF")
-        if try database.userVersion == 0 { try create(secret: secret) }
+        if try database.userVersion == 0 { try create(secret: secret, isSealed: isSealed) }
         let version = try database.userVersion
         guard version == Self.format else { throw SQLiteError.unexpectedFormat("the file has format \(version)") }
         let found = try database.rows("SELECT secret FROM store") { $0.octets(0) }
         guard found.count == 1, found[0].elementsEqual(secret) else {
             throw SQLiteError.unexpectedFormat("the file belongs to another secret key")
         }
+        guard try database.rows("PRAGMA application_id", read: { $0.integer(0) }) == [isSealed ? Self.sealedID : 0] else {
+            throw SQLiteError.unexpectedFormat(isSealed ? "the entries are not encrypted" : "the entries are encrypted")
+        }
     }
 
-    private func create(secret: [UInt8]) throws {
+    /// The application ID of a database with sealed entries. Other databases have the ID 0.
+    private static let sealedID: Int64 = 1
+
+    private func create(secret: [UInt8], isSealed: Bool) throws {
         try database.transaction {
             // Another process may have created the tables in the meantime.
             guard try database.userVersion == 0 else { return }
@@ -84,6 +92,7 @@ struct CacheTables {
             try database.run(
                 "INSERT INTO store VALUES (1, ?1, ?1, ?1, ?2, 0, 0)", .integer(.random(in: 1...1 << 60)), .octets(secret))
             try database.run("INSERT INTO sqlite_sequence VALUES ('entries', ?)", .integer(.random(in: 1...1 << 60)))
+            if isSealed { try database.run("PRAGMA application_id = 1") }
             try database.run("PRAGMA user_version = 1")
         }
     }
@@ -96,26 +105,34 @@ struct CacheTables {
         let head: Data
     }
 
-    /// The generation of a partition in SQL. The partition is the parameter `?1`: the digest of the account, or NULL.
-    private static let generation = """
-        iif(?1 IS NULL, store.emptied,
-            max(store.emptied, coalesce((SELECT generation FROM forgotten WHERE partition = ?1), store.floor)))
-        """
-
-    /// Returns the generation of a partition.
+    /// Returns whether a response may be stored: whether no removal after a look-up applies to the response.
     ///
-    /// - Parameter partition: the digest of the account; `nil` for the entries of no account.
-    func generation(of partition: [UInt8]?) throws -> Int64 {
-        try database.rows("SELECT \(Self.generation) FROM store", .octets(partition)) { $0.integer(0) }.first ?? 0
+    /// - Parameters:
+    ///   - generation: the generation that the look-up has returned.
+    ///   - partition: the digest of the account; `nil` for a response of no account.
+    ///   - places: the digests of the URL, the origin and the groups.
+    func isCurrent(_ generation: CacheGeneration, partition: [UInt8]?, places: [[UInt8]]) throws -> Bool {
+        let numbers = try database.rows("SELECT last, max(emptied, floor) FROM store") { ($0.integer(0), $0.integer(1)) }
+        guard let (last, oldest) = numbers.first else { return false }
+        if generation.rawValue == last { return true }
+        // A larger number belongs to a database that was replaced.
+        guard oldest...max(oldest, last) ~= generation.rawValue else { return false }
+        if let partition, try number(of: partition) > generation.rawValue { return false }
+        return try places.allSatisfy { try number(of: $0) <= generation.removalValue }
     }
 
-    /// Returns the generation of a partition, and the entries of a key in this partition, from one state of the database.
-    func lookUp(_ key: [UInt8], in partition: [UInt8]?) throws -> (generation: Int64, entries: [StoredEntry]) {
+    /// Returns the number of the latest removal of an account, a URL, an origin or a group; 0 without a removal.
+    private func number(of place: [UInt8]) throws -> Int64 {
+        try database.rows("SELECT generation FROM forgotten WHERE partition = ?", .octets(place)) { $0.integer(0) }.first ?? 0
+    }
+
+    /// Returns the number of the latest removal, and the entries of a key, from one state of the database.
+    func lookUp(_ key: [UInt8]) throws -> (generation: Int64, entries: [StoredEntry]) {
         let rows = try database.rows(
             """
-            SELECT \(Self.generation), entries.id, entries.number, heads.head FROM store
-                LEFT JOIN entries ON entries.key = ?2 LEFT JOIN heads ON heads.id = entries.id
-            """, .octets(partition), .octets(key)
+            SELECT store.last, entries.id, entries.number, heads.head FROM store
+                LEFT JOIN entries ON entries.key = ? LEFT JOIN heads ON heads.id = entries.id
+            """, .octets(key)
         ) { row in
             let entry = row.isNull(1) ? nil : StoredEntry(id: row.integer(1), number: row.integer(2), head: row.octets(3))
             return (row.integer(0), entry)
@@ -212,15 +229,18 @@ struct CacheTables {
         }
     }
 
-    /// Begins a new generation of an account. An account without a row has the largest number of a removed row.
-    func raiseGeneration(of partition: [UInt8]) throws {
+    /// Records the removal of accounts, URLs, origins or groups, which are given by their digests. If the table has too many rows, the
+    /// oldest rows are removed, and responses that were requested before these removals are not stored.
+    func recordRemoval(of places: [[UInt8]]) throws {
         try database.run("UPDATE store SET last = last + 1")
-        try database.run(
-            """
-            INSERT INTO forgotten SELECT ?, last FROM store WHERE true
-                ON CONFLICT (partition) DO UPDATE SET generation = excluded.generation
-            """, .octets(partition))
-        let excess = try database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) - Int64(CacheLimits.forgottenAccounts) }.first ?? 0
+        for place in places {
+            try database.run(
+                """
+                INSERT INTO forgotten SELECT ?, last FROM store WHERE true
+                    ON CONFLICT (partition) DO UPDATE SET generation = excluded.generation
+                """, .octets(place))
+        }
+        let excess = try database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) - Int64(CacheLimits.removals) }.first ?? 0
         guard excess > 0 else { return }
         let removed = try database.rows(
             "SELECT generation FROM forgotten ORDER BY generation LIMIT 1 OFFSET ?", .integer(excess - 1)
@@ -230,8 +250,8 @@ struct CacheTables {
         try database.run("DELETE FROM forgotten WHERE generation <= ?", .integer(number))
     }
 
-    /// Begins a new generation of every partition.
-    func raiseAllGenerations() throws {
+    /// Records the removal of all entries.
+    func recordRemovalOfAll() throws {
         try database.run("UPDATE store SET last = last + 1, emptied = last + 1")
         try database.run("DELETE FROM forgotten")
     }

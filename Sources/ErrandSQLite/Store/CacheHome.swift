@@ -21,15 +21,17 @@ final class CacheHome: Sendable {
     let folder: StoreFolder
     let bodies: StoreFolder
     let calls: FileCalls
+    /// Whether the entries are sealed.
+    private let isSealed: Bool
     private let report: @Sendable (SQLiteCacheStore.Event) -> Void
     private let secret = Mutex<[UInt8]?>(nil)
     /// Whether this process has removed the leftovers of other processes.
     private let isClean = Mutex(false)
 
-    init(path: String, calls: FileCalls, report: @escaping @Sendable (SQLiteCacheStore.Event) -> Void) {
+    init(path: String, isSealed: Bool = false, calls: FileCalls, report: @escaping @Sendable (SQLiteCacheStore.Event) -> Void) {
         folder = StoreFolder(path: path)
         bodies = folder.subfolder(Self.bodiesName)
-        (self.calls, self.report) = (calls, report)
+        (self.isSealed, self.calls, self.report) = (isSealed, calls, report)
     }
 
     // MARK: The secret key
@@ -98,7 +100,8 @@ final class CacheHome: Sendable {
     /// Whether an open database is still the database at its path.
     func isCurrent(_ tables: CacheTables) -> Bool { folder.identity(of: Self.databaseName) == tables.file }
 
-    /// Opens the database. A missing or damaged database, and a database of another version, is replaced by a new database.
+    /// Opens the database. A missing or damaged database, a database of another version, and a database whose entries are sealed in another
+    /// way than the entries of this store, is replaced by a new database.
     ///
     /// - Throws: `FileWriteError`, `FileReadError`, `SQLiteError`.
     func open() throws -> CacheTables {
@@ -134,7 +137,7 @@ final class CacheHome: Sendable {
             throw FileWriteError.removed(folder.file(Self.databaseName), operation: "open")
         }
         guard let secret = digest(Array("the key of this store".utf8)) else { throw NoKey() }
-        return try CacheTables(database, file: file, secret: secret)
+        return try CacheTables(database, file: file, secret: secret, isSealed: isSealed)
     }
 
     /// Replaces a damaged database, unless another process has replaced it.

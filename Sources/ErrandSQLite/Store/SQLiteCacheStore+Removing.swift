@@ -9,25 +9,26 @@ extension SQLiteCacheStore {
         try await change { tables in try ids.flatMap { try tables.remove($0.rawValue) } }
     }
 
-    /// Removes all entries of the URLs, including the entries of other processes. Gives up the writers of these URLs that this object has
-    /// made. Writers of other objects and processes continue. Returns the number of removed entries.
+    /// Removes all entries of the URLs, including the entries of other processes. Gives up the writers of these URLs in all processes.
+    /// Returns the number of removed entries.
     @discardableResult
     public func removeAll(urls: [String]) async throws -> Int {
         guard !urls.isEmpty else { return 0 }
         try await writer.ensureKey(isCancellable: false)
         let digests = try Set(urls.map { try urlDigest($0) })
         return try await change { [self] tables in
+            try tables.recordRemoval(of: Array(digests))
             giveUp { digests.contains($0.stored.url) }
             return try digests.flatMap { try tables.removeAll(url: $0) }
         }
     }
 
-    /// Removes all entries of an origin, including the entries of other processes. Gives up the writers of this origin that this object
-    /// has made. Writers of other objects and processes continue.
+    /// Removes all entries of an origin, including the entries of other processes. Gives up the writers of this origin in all processes.
     public func removeAll(of origin: Origin) async throws {
         try await writer.ensureKey(isCancellable: false)
         let digest = try originDigest(origin)
         try await change { [self] tables in
+            try tables.recordRemoval(of: [digest])
             giveUp { $0.stored.origin == digest }
             return try tables.removeAll(origin: digest)
         }
@@ -38,8 +39,16 @@ extension SQLiteCacheStore {
         guard !groups.isEmpty else { return }
         try await writer.ensureKey(isCancellable: false)
         let (chosen, digest) = (Set(groups.map { Array($0.utf8) }), try originDigest(origin))
-        // Entries that are published during this work have larger numbers. Their responses are newer than the invalidation.
-        guard let last = try await writer.run({ try $0.lastEntry(origin: digest) }) else { return }
+        let places = try groups.map { try groupDigest($0, of: digest) }
+        // Entries that are published during this work have larger numbers. Their requests are newer than the removal, which is recorded
+        // first.
+        let lastEntry = try await writer.run { tables in
+            try tables.database.transaction {
+                try tables.recordRemoval(of: places)
+                return try tables.lastEntry(origin: digest)
+            }
+        }
+        guard let last = lastEntry else { return }
         var next: Int64? = .min
         while let first = next {
             // Other operations run between two pages.
@@ -63,7 +72,7 @@ extension SQLiteCacheStore {
     /// Removes all entries, including the entries of other processes. Writers that have not published are given up.
     public func removeAll() async throws {
         try await changeForPrivacy { tables in
-            try tables.raiseAllGenerations()
+            try tables.recordRemovalOfAll()
             return try tables.removeAll()
         }
     }
@@ -77,7 +86,7 @@ extension SQLiteCacheStore {
         // Nothing of a volatile identity is stored.
         guard let partition = try identity.canonicalOctets.map({ try partitionDigest($0) }) else { return }
         try await changeForPrivacy { tables in
-            try tables.raiseGeneration(of: partition)
+            try tables.recordRemoval(of: [partition])
             return try tables.removeAll(partition: partition)
         }
     }

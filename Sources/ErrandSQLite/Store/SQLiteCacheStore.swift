@@ -21,7 +21,9 @@ internal import Synchronization
 /// - **Limits**: 256 MiB, 10,000 entries, and an eighth of the bytes for one entry. The limits hold for all processes together. Heads and
 ///   unpublished files count. The database needs some more space for its log and its indices, about 6 MiB. If there is no room, the least
 ///   recently used entries are removed.
-/// - **Damage**: a damaged database, and a database of another version, is replaced by an empty database: ``Event/Kind/replaced``.
+/// - **Damage**: a damaged database, and a database of another version, is replaced by an empty database: ``Event/Kind/replaced``. The same
+///   holds if the entries are sealed, and this store has no ``CacheSealing``, and the reverse. All stores over one folder must either have
+///   a ``CacheSealing``, or have none.
 ///
 /// The initializer reads a file of 32 bytes, and creates the folder and this file if they are missing. All other work is done on threads
 /// that may block.
@@ -35,7 +37,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     public struct Event: Sendable, Hashable, CustomStringConvertible {
         /// The kind of an event.
         public enum Kind: String, Sendable, Hashable, CaseIterable {
-            /// The database was damaged, or had another version, and was replaced by an empty database.
+            /// The database was damaged, had another version, or had sealed entries although the store has no ``CacheSealing``, or the
+            /// reverse. It was replaced by an empty database.
             case replaced
             /// A damaged entry was removed.
             case damagedEntry
@@ -82,7 +85,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
     ///   - sealing: the closures that encrypt and decrypt the bytes on the disk; `nil`, the default: nothing is encrypted. Entries that
-    ///     were encrypted with another key are treated as missing.
+    ///     were encrypted with another key are treated as missing. If the folder has entries that are not encrypted, the store is emptied,
+    ///     and the reverse: ``Event/Kind/replaced``.
     ///   - onEvent: a closure that is called after an event, on a thread that may block.
     public convenience init(
         folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
@@ -100,7 +104,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         precondition(!folder.isEmpty, "folder must not be empty")
         limits = CacheStoreLimits(bytes: bytes, entries: entries, entryBytes: entryBytes)
         self.sealing = sealing
-        home = CacheHome(path: folder, calls: calls, report: onEvent)
+        home = CacheHome(path: folder, isSealed: sealing != nil, calls: calls, report: onEvent)
         reader = CacheConnection(home, label: "errand.cache.reads")
         writer = CacheConnection(home, label: "errand.cache.writes")
         // Without the key, every operation fails until the folder can be used.
@@ -152,6 +156,12 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     func urlDigest(_ url: String) throws -> [UInt8] { try shortDigest(1) { $0.text(url) } }
     func originDigest(_ origin: Origin) throws -> [UInt8] { try shortDigest(2) { $0.text(origin.description) } }
     func partitionDigest(_ octets: [UInt8]) throws -> [UInt8] { try shortDigest(3) { $0.octets(octets) } }
+    func groupDigest(_ group: String, of origin: [UInt8]) throws -> [UInt8] {
+        try shortDigest(5) { writer in
+            writer.octets(origin)
+            writer.text(group)
+        }
+    }
     private func selectionDigest(_ selection: CacheSelection) throws -> [UInt8] { try shortDigest(4) { selection.encode(to: &$0) } }
 
     /// Returns the digest of a key; `nil` if its identity is volatile.
@@ -179,12 +189,12 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// Returns the entries of a key. An entry that can't be decrypted is left out; a damaged entry is left out and removed.
     public func lookUp(_ key: CacheKey) async throws -> CacheLookup {
         try await reader.ensureKey(isCancellable: true)
-        guard let (digest, partition) = try keyDigest(key) else {
+        guard let (digest, _) = try keyDigest(key) else {
             // Nothing of a volatile identity is stored, so its generation has no meaning.
             return CacheLookup(entries: [], generation: CacheGeneration(0))
         }
         let (generation, entries) = try await reader.runUntilCancelled { [self] tables in
-            let (generation, stored) = try tables.lookUp(digest, in: partition)
+            let (generation, stored) = try tables.lookUp(digest)
             return (generation, stored.compactMap { decoded($0, key: digest) })
         }
         use(entries.map(\.id.rawValue))
@@ -289,22 +299,28 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Writing
 
-    /// Begins an entry. `nil` if the entry is too large, its identity is volatile, or the generation has changed.
+    /// Returns the digests of a response's URL, origin and groups. A removal of one of them applies to the response.
+    private func places(of key: StoredKey, _ head: CacheEntry.Head) throws -> [[UInt8]] {
+        try [key.url, key.origin] + head.groups.map { try groupDigest($0, of: key.origin) }
+    }
+
+    /// Begins an entry. `nil` if the entry is too large, its identity is volatile, or a removal since the look-up applies to the entry.
     public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
         try await reader.ensureKey(isCancellable: true)
         guard let (digest, partition) = try keyDigest(key) else { return nil }
-        let current = try await reader.runUntilCancelled { try $0.generation(of: partition) }
-        guard current == generation.rawValue else { return nil }
         let stored = StoredKey(
             key: digest, url: try urlDigest(key.url), origin: try originDigest(key.origin), partition: partition, name: StoredName(key))
+        let places = try places(of: stored, head)
+        let isCurrent = try await reader.runUntilCancelled { try $0.isCurrent(generation, partition: partition, places: places) }
+        guard isCurrent else { return nil }
         let overhead = Int64(head.encoded.count + stored.name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
         guard CacheLimits.allowsHead(head.response.headerFields), limits.entries > 0,
             BodyFrames.fit(contentBytes: expectedBytes ?? 0, overheadBytes: overhead, within: limits.entryBytes)
         else { return nil }
         return SQLiteCacheWriter(
-            self, .init(stored: stored, generation: generation.rawValue), overheadBytes: overhead, expectedBytes: expectedBytes)
+            self, .init(stored: stored, generation: generation), overheadBytes: overhead, expectedBytes: expectedBytes)
     }
 
     /// Publishes an entry whose body is in memory or in a file. Returns `nil` if the writer was given up.
@@ -312,6 +328,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         _ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID], key: SQLiteCacheWriter.Key, number: Int64, body: Data, file: BodyFile?
     ) async throws -> CacheEntry.ID? {
         let limits = limits
+        let places = try places(of: key.stored, head)
         return try await writer.run { [self] tables in
             guard CacheLimits.allowsHead(head.response.headerFields) else { return nil }
             func place(_ index: Int32) -> StoredPiece.Place { .init(number: number, key: key.stored.key, index: index) }
@@ -329,7 +346,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             // Sealed pieces and the final head may have more bytes than the writer has counted.
             guard entry.bytes <= limits.entryBytes else { return nil }
             let (id, files) = try tables.database.transaction { () -> (Int64?, [Int64]) in
-                let isCurrent = try tables.generation(of: key.stored.partition) == key.generation
+                let isCurrent = try tables.isCurrent(key.generation, partition: key.stored.partition, places: places)
                 guard isCurrent, openWriters.withLock({ $0[number] }) != nil else { return (nil, []) }
                 try flushUses(tables)
                 var files: [Int64] = []

@@ -8,10 +8,10 @@ internal import Synchronization
 /// A body of at most 64 KiB stays in memory until it is published, and then becomes a part of the database. A longer body is written to a
 /// file while the body arrives. If the bodies in memory have more than 2 MiB together, a short body is written to a file too.
 final class SQLiteCacheWriter: CacheWriter {
-    /// The key of the entry, and the generation in which its response was requested.
+    /// The key of the entry, and the generation of the look-up before its request.
     struct Key: Sendable {
         let stored: StoredKey
-        let generation: Int64
+        let generation: CacheGeneration
     }
 
     private struct TooLarge: CacheEntryRefusal, SafelyDescribedError {

@@ -161,6 +161,31 @@ import Testing
         #expect(FreshnessRule(policy: .standard).use(head, for: read(request), at: instant(100)) == expected)
     }
 
+    /// Sections 5.2.1.1 and 4.2: a new response, and the instants before and after the limits.
+    @Test(
+        arguments: [
+            ("max-age=60", "max-age=0", 0, .afterValidation(.request)), ("max-age=60", "", 0, .now(isFresh: true)),
+            ("max-age=60", "", 59.999, .now(isFresh: true)), ("max-age=60", "", 60, .afterValidation(.stale)),
+            ("max-age=60", "", 60.001, .afterValidation(.stale)), ("max-age=60", "max-age=10", 10, .now(isFresh: true)),
+            ("max-age=60", "max-age=10", 10.001, .afterValidation(.request)), ("max-age=60", "min-fresh=10", 50, .now(isFresh: true)),
+            ("max-age=60", "min-fresh=10", 50.001, .afterValidation(.request)), ("max-age=60", "max-stale=5", 65, .now(isFresh: false)),
+            ("max-age=60", "max-stale=5", 65.001, .afterValidation(.stale)),
+            ("max-age=60, stale-while-revalidate=5", "", 65, .duringRevalidation),
+            ("max-age=60, stale-while-revalidate=5", "", 65.001, .afterValidation(.stale)),
+            ("max-age=0", "max-age=0", 0, .afterValidation(.stale)),
+        ] as [(String, String, Double, FreshnessRule.Use)])
+    func thousandthsOfASecondCount(_ stored: String, _ sent: String, _ age: Double, _ expected: FreshnessRule.Use) {
+        let request = sent.isEmpty ? request() : request("Cache-Control: \(sent)")
+        let use = FreshnessRule(policy: .standard).use(head(["Cache-Control: \(stored)"]), for: read(request), at: instant(age))
+        #expect(use == expected)
+    }
+
+    @Test func theAgeHasThousandths() {
+        let head = head(["Age: 5"], requestTime: instant(-0.25))
+        #expect(head.times.age(at: instant(1.5)) == .milliseconds(6750))
+        #expect(head.times.age(at: instant(1.5, run: 2)) == .milliseconds(6750), "another run")
+    }
+
     @Test(arguments: ["proxy-revalidate", "s-maxage=50"]) func aSharedCacheHasFurtherLimits(_ directive: String) {
         let head = head(["Cache-Control: max-age=50, \(directive)"])
         let request = read(request("Cache-Control: max-stale"), scope: .shared)

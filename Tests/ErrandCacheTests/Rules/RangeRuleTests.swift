@@ -77,6 +77,17 @@ import Testing
         #expect(RangeRule.completes(stored, part, responseTime: instant()) == expected)
     }
 
+    /// Only a strong validator shows that the parts belong together (RFC 9111, section 3.4).
+    @Test(
+        arguments: [
+            [], ["ETag: W/\"a\""], ["Last-Modified: \(date(-59))", "Date: \(date(0))"],
+        ])
+    func withoutAStrongValidatorNoResponseCompletes(_ validators: [String]) {
+        let stored = head(validators, extent: .part(0..<5, completeLength: 10))
+        let part = response(validators + ["Content-Range: bytes 5-9/10"], status: 206)
+        #expect(!RangeRule.completes(stored, part, responseTime: instant()))
+    }
+
     /// The stored part has the bytes 10 to 19.
     @Test(
         arguments: [
@@ -99,7 +110,8 @@ import Testing
     @Test(
         arguments: [
             (.post, 200, [], ["/items"]), (.put, 204, [], ["/items"]), (.delete, 301, [], ["/items"]), (.patch, 201, [], ["/items"]),
-            (.init("M-SEARCH")!, 200, [], ["/items"]), (.post, 404, [], []), (.post, 500, [], []), (.get, 200, ["Location: /x"], []),
+            (.init("M-SEARCH")!, 200, [], ["/items"]), (.post, 400, [], []), (.post, 404, [], []),
+            (.post, 500, [], []), (.post, 399, [], ["/items"]), (.post, 304, [], ["/items"]), (.get, 200, ["Location: /x"], []),
             (.head, 200, [], []), (.options, 200, [], []), (.query, 200, [], []), (.trace, 200, [], []),
             (.post, 201, ["Location: /items/1"], ["/items", "/items/1"]),
             (.post, 201, ["Location: items/1?a=b#c"], ["/items", "/items/1?a=b"]),

@@ -123,6 +123,25 @@ import Testing
         #expect(refusal(part, to: request("Range: \(range)")) == expected)
     }
 
+    /// The offsets of a range are offsets in the encoded bytes.
+    @Test func aPartOfDecodedBytesIsNotStored() {
+        let rule = StorageRule(policy: .standard, variants: VariantRule(digest: testDigest))
+        let part = response("Content-Range: bytes 0-4/10", "Cache-Control: max-age=60", status: 206)
+        for isDecoded in [false, true] {
+            let asked = read(request("Range: bytes=0-4"), isDecoded: isDecoded)
+            let head = try? rule.head(of: part, for: asked, requestTime: instant(), responseTime: instant())
+            #expect((head == nil) == isDecoded)
+        }
+    }
+
+    /// The statuses of RFC 9110, section 15, and 429. 306 and 418 are unused.
+    @Test func theUnderstoodStatusesAre() {
+        let expected = [
+            Array(200...206), Array(300...305), [307, 308], Array(400...417), [421, 422, 426, 429], Array(500...505),
+        ].flatMap(\.self)
+        #expect((100...599).filter { StorageRule.isUnderstood(HTTPResponse.Status(code: $0)) } == expected)
+    }
+
     @Test func aRequestCanForbidStoring() {
         #expect(refusal(response("Cache-Control: max-age=60"), to: request("Cache-Control: no-store")) == .requestForbids)
         #expect(refusal(response("Cache-Control: max-age=60, must-understand"), to: request("Cache-Control: no-store")) == .requestForbids)

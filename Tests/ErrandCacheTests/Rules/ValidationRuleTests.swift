@@ -33,6 +33,20 @@ import Testing
         #expect(conditions.candidates.map(\.id.rawValue) == candidates)
     }
 
+    /// The tag of the request's response comes first, and then the tags of the most recent responses.
+    @Test func theTagsOfARequestHaveALimitInSum() {
+        func tag(_ number: Int, _ bytes: Int) -> String { String(repeating: "\(number)", count: bytes) }
+        let entries = entries((0..<6).map { ["ETag: \"\(tag($0, 1000))\"", "Last-Modified: \(date(-9))"] })
+        let conditions = ValidationRule.conditions(selected: entries[1], others: entries.filter { $0.id != entries[1].id })
+        #expect(conditions.candidates.map(\.id.rawValue) == [1, 5, 4, 3])
+        #expect(conditions.fields[0].value.utf8.count <= CacheLimits.validatorBytes)
+        let long = entry(9, head(["ETag: \"\(tag(9, 5000))\"", "Last-Modified: \(date(-9))"], at: instant(9)))
+        let others = ValidationRule.conditions(selected: entries[1], others: [long, entries[0]])
+        #expect(others.candidates.map(\.id.rawValue) == [1, 0], "a long tag hides no short tag")
+        let alone = ValidationRule.conditions(selected: long, others: [])
+        #expect(alone.fields.map(\.name) == [.ifModifiedSince] && alone.candidates.map(\.id.rawValue) == [9])
+    }
+
     @Test func aRequestNamesAtMost16Tags() {
         let entries = entries((0..<40).map { ["ETag: \"\($0)\""] })
         let conditions = ValidationRule.conditions(selected: nil, others: entries)
@@ -54,6 +68,12 @@ import Testing
             ([["Last-Modified: \(date(-9))"], ["ETag: \"b\""]], ["Last-Modified: \(date(-9))"], [0]),
             ([["Last-Modified: \(date(-9))"], ["ETag: \"b\""]], ["Last-Modified: \(date(-8))"], []),
             ([["ETag: \"a\""]], ["ETag: x"], [0]),
+            // A weak validator never confirms more than one response.
+            ([["ETag: W/\"a\""], ["ETag: W/\"a\""], ["ETag: W/\"a\""]], ["ETag: \"a\""], [2]),
+            ([["ETag: \"a\""], ["ETag: W/\"a\""]], ["ETag: W/\"a\""], [1]),
+            ([["ETag: \"a\""], ["ETag: W/\"a\""]], ["ETag: \"a\""], [0]),
+            ([["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-9))"]], ["Last-Modified: \(date(-9))"], [1]),
+            ([["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-9))"]], [], []),
         ] as [([[String]], [String], [Int64])])
     func aResponseConfirms(_ validators: [[String]], _ sent: [String], _ expected: [Int64]) {
         let confirmed = ValidationRule.confirmed(by: fields(sent), among: entries(validators), responseTime: instant(100))

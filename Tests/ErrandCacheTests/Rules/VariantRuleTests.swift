@@ -59,6 +59,17 @@ import Testing
             // Secret fields are compared by a digest.
             (["Vary: Cookie"], ["Cookie: a=b"], ["Cookie: a=b"], true), (["Vary: Cookie"], ["Cookie: a=b"], ["Cookie: a=c"], false),
             (["Vary: X-Api-Key"], ["X-Api-Key: a"], [], false),
+            // RFC 9113, section 8.2.3: several `Cookie` fields are one field with semicolons.
+            (["Vary: Cookie"], ["Cookie: a=b", "Cookie: c=d"], ["Cookie: a=b; c=d"], true),
+            (["Vary: Cookie"], ["Cookie: a=b", "Cookie: c=d"], ["Cookie: a=b, c=d"], false),
+            (["Vary: Foo"], ["Foo: 1", "Foo: 2"], ["Foo: 1; 2"], false),
+            // RFC 9110, section 12.4.2: a quality has at most three decimals.
+            (["Vary: Accept"], ["Accept: a/b;q=0.25, c/d"], ["Accept: a/b;q=0.250, c/d;q=1.000"], true),
+            (["Vary: Accept"], ["Accept: a/b;q=0.25"], ["Accept: a/b;q=0.251"], false),
+            (["Vary: Accept"], ["Accept: a/b;q=0.001"], ["Accept: a/b;q=0"], false),
+            (["Vary: Accept"], ["Accept: a/b;q=0.01"], ["Accept: a/b;q=0.1"], false),
+            (["Vary: Accept"], ["Accept: a/b;q=1.001"], ["Accept: a/b"], false),
+            (["Vary: Accept"], ["Accept: a/b;q=0.2501"], ["Accept: a/b;q=0.250"], false),
         ] as [([String], [String], [String], Bool)])
     func aResponseBelongsToARequest(_ vary: [String], _ first: [String], _ second: [String], _ expected: Bool) throws {
         #expect(try matches(vary, first, second) == expected)

@@ -73,4 +73,52 @@ import Testing
             #expect(try await store.makeWriter(for: key, head: head([]), expectedBytes: nil, since: generation) == nil)
         }
     }
+
+    /// A server announces a long body, and sends nothing.
+    @Test func anEntryThatBeginsRemovesNoOther() async throws {
+        let store = MemoryCacheStore(bytes: 100_000, entryBytes: 50_000)
+        for number in 0..<3 {
+            let key = CacheKey(url: try HTTPURL("https://api.example/\(number)"))
+            let writer = try #require(
+                try await store.makeWriter(for: key, head: head([]), expectedBytes: nil, since: store.lookUp(key).generation))
+            try await writer.write(Data(count: 30_000))
+            #expect(try await writer.publish(head([], extent: .whole(length: 30_000)), replacing: []) != nil)
+        }
+        #expect(store.usage.entries == 3)
+        let key = try #require(read(request()).key)
+        let lookup = try #require(store.immediateLookUp(key))
+        guard
+            case .writer(let slow) = store.makeImmediateWriter(for: key, head: head([]), expectedBytes: 40_000, since: lookup.generation)
+        else { return #expect(Bool(false)) }
+        #expect(store.usage.entries == 3)
+        #expect(slow.write(Data(count: 1000)) && store.usage.entries == 3 && store.heldBytes <= 100_000)
+        #expect(slow.write(Data(count: 39_000)) && store.usage.entries == 1 && store.heldBytes <= 100_000)
+        #expect(slow.publish(head([], extent: .whole(length: 40_000)), replacing: []) != nil)
+        #expect(store.usage.entries == 2 && store.unpublishedBytes == 0)
+    }
+
+    @Test(arguments: [-1, -100_000, .min] as [Int64]) func aNegativeLengthAllowsNoMoreBytes(_ expected: Int64) throws {
+        let store = MemoryCacheStore(bytes: 10_000, entryBytes: 5000)
+        let key = try #require(read(request()).key)
+        let lookup = try #require(store.immediateLookUp(key))
+        guard
+            case .writer(let writer) = store.makeImmediateWriter(
+                for: key, head: head([]), expectedBytes: expected, since: lookup.generation)
+        else { return }
+        #expect(store.unpublishedBytes > 0)
+        #expect(!writer.write(Data(count: 6000)))
+        writer.discard()
+        #expect(store.unpublishedBytes == 0 && store.heldBytes == 0)
+    }
+
+    @Test func aRemovalStopsTheWritersOfItsURL() async throws {
+        let store = MemoryCacheStore()
+        let key = try #require(read(request()).key)
+        let lookup = try #require(store.immediateLookUp(key))
+        guard
+            case .writer(let writer) = store.makeImmediateWriter(for: key, head: head([]), expectedBytes: nil, since: lookup.generation)
+        else { return #expect(Bool(false)) }
+        try await store.removeAll(urls: [key.url])
+        #expect(!writer.write(Data(count: 1)) && store.unpublishedBytes == 0)
+    }
 }

@@ -97,6 +97,7 @@ final class TestStore: CacheStore {
         return try await memory.removeAll(urls: urls)
     }
 
+    func removeAll(groups: [String], of origin: Origin) async throws { try await memory.removeAll(groups: groups, of: origin) }
     func removeAll(of origin: Origin) async throws { try await memory.removeAll(of: origin) }
     func removeAll() async throws { try await memory.removeAll() }
     func forget(_ identity: CredentialIdentity) async throws { try await memory.forget(identity) }

@@ -8,7 +8,11 @@ import Testing
             (CacheStatus(.hit), "hit", "h"),
             (CacheStatus(.hit, timeToLive: .seconds(30)), "hit; ttl=30", "h"),
             (CacheStatus(.hit, timeToLive: .seconds(-412)), "hit; ttl=-412", "hs"),
-            (CacheStatus(.hit, timeToLive: .zero), "hit; ttl=0", "h"),
+            // Fresh means that the lifetime exceeds the age. The number is rounded away from zero.
+            (CacheStatus(.hit, timeToLive: .zero), "hit; ttl=0", "hs"),
+            (CacheStatus(.hit, timeToLive: .milliseconds(400)), "hit; ttl=1", "h"),
+            (CacheStatus(.hit, timeToLive: .milliseconds(-400)), "hit; ttl=-1", "hs"),
+            (CacheStatus(.hit, timeToLive: .milliseconds(59_001)), "hit; ttl=60", "h"),
             (CacheStatus(.forwarded(.uriMiss)), "fwd=uri-miss", "m"),
             (CacheStatus(.forwarded(.varyMiss), isStored: true), "fwd=vary-miss; stored", "m"),
             (CacheStatus(.forwarded(.stale), forwardedStatus: .notModified, isRevalidated: true), "fwd=stale; fwd-status=304", "r"),
