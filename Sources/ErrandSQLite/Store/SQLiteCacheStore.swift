@@ -52,7 +52,6 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     /// The largest body in the database: 64 KiB.
     static let inlineBodyLimitBytes = 64 * 1024
-    private static let digestBytes = 16
 
     let limits: CacheStoreLimits
     let sealing: CacheSealing?
@@ -62,15 +61,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     /// The work of all caches over this store in this process.
     public let work = CacheWork()
 
-    /// The uses that the database does not have yet, by the number of the entry.
-    private struct Uses {
-        var order: [Int64: Int] = [:]
-        var next = 0
-        var lastFlush = ContinuousClock.now
-        var isFlushing = false
-    }
-
-    private let uses = Mutex(Uses())
+    let uses = Mutex(Uses())
     private let openWriters = Mutex<[Int64: SQLiteCacheWriter.Key]>([:])
     /// The bytes of all unpublished bodies in memory.
     let buffered = ByteAllowance()
@@ -138,50 +129,6 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
             let (entries, bytes) = try await reader.runUntilCancelled { try $0.usage }
             return CacheUsage(entries: Int(entries), bytes: bytes, entryLimit: limits.entries, limitBytes: limits.bytes)
         }
-    }
-
-    // MARK: Digests
-
-    /// A keyed digest of 32 octets (HMAC-SHA-256). The key is in the folder, and stays if the store is emptied.
-    public func digest(_ octets: [UInt8]) -> [UInt8]? { home.digest(octets) }
-
-    private func shortDigest(_ kind: UInt8, _ write: (inout OctetWriter) -> Void) throws -> [UInt8] {
-        var writer = OctetWriter()
-        writer.small(kind)
-        write(&writer)
-        guard let digest = home.digest(Array(writer.data)) else { throw CacheHome.NoKey() }
-        return Array(digest.prefix(Self.digestBytes))
-    }
-
-    func urlDigest(_ url: String) throws -> [UInt8] { try shortDigest(1) { $0.text(url) } }
-    func originDigest(_ origin: Origin) throws -> [UInt8] { try shortDigest(2) { $0.text(origin.description) } }
-    func partitionDigest(_ octets: [UInt8]) throws -> [UInt8] { try shortDigest(3) { $0.octets(octets) } }
-    func groupDigest(_ group: String, of origin: [UInt8]) throws -> [UInt8] {
-        try shortDigest(5) { writer in
-            writer.octets(origin)
-            writer.text(group)
-        }
-    }
-    private func selectionDigest(_ selection: CacheSelection) throws -> [UInt8] { try shortDigest(4) { selection.encode(to: &$0) } }
-
-    /// Returns the digest of a key; `nil` if its identity is volatile.
-    private func keyDigest(_ key: CacheKey) throws -> (key: [UInt8], partition: [UInt8]?)? {
-        var partition: [UInt8]?
-        if case .account(let identity) = key.partition {
-            guard let octets = identity.canonicalOctets else { return nil }
-            partition = try partitionDigest(octets)
-        }
-        let digest = try shortDigest(0) { writer in
-            writer.text(key.url)
-            writer.optional(partition) { $0.octets($1) }
-            writer.optional(key.content) { writer, content in
-                writer.octets(content.digest)
-                writer.text(content.fields)
-            }
-            // A key without this text has the digest of earlier versions.
-            if let search = key.search { writer.text(search) }
-        }
-        return (digest, partition)
     }
 
     // MARK: Reading
@@ -266,35 +213,6 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
                 return ListedCacheEntry(url: name.url, belongsToAccount: name.belongsToAccount, hasContent: name.hasContent, entry: entry)
             }
         }
-    }
-
-    // MARK: The order of use
-
-    private func use(_ ids: [Int64]) {
-        guard !ids.isEmpty else { return }
-        let isDue = uses.withLock { uses in
-            for id in ids {
-                uses.order[id] = uses.next
-                uses.next += 1
-            }
-            guard !uses.isFlushing, uses.order.count >= 1000 || uses.lastFlush.duration(to: .now) >= .seconds(1) else { return false }
-            uses.isFlushing = true
-            return true
-        }
-        guard isDue else { return }
-        writer.begin { [self] tables in
-            defer { uses.withLock { $0.isFlushing = false } }
-            try tables.database.transaction { try flushUses(tables) }
-        }
-    }
-
-    /// Writes the order of use to the database, in a transaction.
-    private func flushUses(_ tables: CacheTables) throws {
-        let order = uses.withLock { uses in
-            defer { (uses.order, uses.lastFlush) = ([:], .now) }
-            return uses.order
-        }
-        try tables.use(order.sorted { $0.value < $1.value }.map(\.key))
     }
 
     // MARK: Writing
