@@ -150,8 +150,8 @@ final class ObservedCall: CallObservation {
         end(outcome, observer)
     }
 
-    /// Ends the call with the response of a status error. The observer gets the response, whether `validateStatus` is an inner or
-    /// an outer layer. The body was read or abandoned.
+    /// Ends the call with the response of a status error. The observer gets the response even if an inner `validateStatus` has thrown the
+    /// error. The body of the response was already read or abandoned.
     private func receiveRefusal(by error: StatusError) {
         state.withLock { state in
             state.head = Head(error.refused)

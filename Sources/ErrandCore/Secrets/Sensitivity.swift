@@ -141,7 +141,7 @@ public struct Sensitivity: Sendable, Hashable {
         return !plainKeys.contains { $0.utf8.elementsEqual(front[start...]) }
     }
 
-    /// The words before `-key` in names that are not secret. A key that is not secret names a thing, or is created by a protocol for each
+    /// The words before `-key` in names that are not secret. Such a key only names a thing, or a protocol creates the key anew for each
     /// message.
     private static let plainKeys = [
         "idempotency", "idempotence", "websocket", "surrogate", "cache", "routing", "partition", "shard", "sort", "group", "message",
