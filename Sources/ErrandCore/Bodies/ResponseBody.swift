@@ -158,7 +158,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         return (collected, true)
     }
 
-    /// Releases the body without reading the rest. The connection is closed, or kept if the whole response has arrived.
+    /// Releases the body without reading the rest. If the whole response has arrived, the connection stays open. If a part is missing,
+    /// HTTP/1.1 closes the connection, and HTTP/2 ends only the stream.
     public func abandon() {
         switch storage {
         case .buffered(let bytes): bytes.abandon()

@@ -49,7 +49,8 @@ final class ObservedCall: CallObservation {
     /// The end of a call, for its observer. The type is noncopyable, because an outcome is large.
     private struct Ending: ~Copyable {
         let outcome: CallOutcome
-        /// If the exchange ended before the call, the observer's mark from the end of the exchange; otherwise `nil`.
+        /// For a refused or discarded response: the observer's mark from the end of the exchange, if the exchange ended first. `nil` if the
+        /// call ends now.
         let mark: (any Sendable)?
 
         func report<Observer: CallObserver>(to observer: Observer, now: Observer.Mark) {

@@ -121,7 +121,7 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
 
     private var authority: String { "\(Self.bracketed(host)):\(port)" }
     /// Whether the host contains a slash, an at sign or a colon, and is not an IPv6 address. Such a host may be a URL with a password.
-    /// Therefore it is not shown.
+    /// Therefore the host is not shown.
     var hostIsURL: Bool { !Host.isIPv6(host[...]) && host.utf8.contains { "/@:".utf8.contains($0) } }
 
     static func bracketed(_ host: String) -> String { Host.isIPv6(host[...]) ? "[\(host)]" : host }

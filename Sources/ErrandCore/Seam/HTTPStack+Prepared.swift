@@ -51,7 +51,7 @@ public struct PreparationError: RequestFailure, NumberedFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
 
-    /// The phase is ``ExchangePhase/request``: the request was not ready to be sent.
+    /// The phase is ``ExchangePhase/request``: the error is thrown before anything is sent.
     public var phase: ExchangePhase { .request }
     /// Nothing was sent.
     public var delivery: Delivery { attempts.delivery }
