@@ -57,7 +57,7 @@ final class BodyObserver: Sendable {
         if let end { handler(end) }
     }
 
-    /// Ends the observation. Returns true if the observation had not ended before. Later ends are ignored.
+    /// Ends the observation. Returns false, and reports nothing, if the observation had already ended.
     @discardableResult
     func end(_ end: ExchangeLifetime.Outcome, trailers: HTTPFields? = nil) -> Bool {
         let event = BodyEvent.end(end, trailers: trailers)

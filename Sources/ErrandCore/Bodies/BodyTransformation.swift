@@ -17,7 +17,7 @@ struct BodyTransformation: Sendable {
             isAtEnd = true
             return
         }
-        // A slice still holds the memory of the bytes that were removed from its start.
+        // A slice still holds the memory of the bytes that were removed from its start. A copy releases this memory.
         if input.startIndex > input.count { input = Data(input) }
         if input.isEmpty { input = chunk } else { input.append(chunk) }
     }

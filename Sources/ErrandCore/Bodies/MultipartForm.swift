@@ -48,7 +48,7 @@ public struct MultipartForm: Sendable {
             (self.source, self.fileName, self.contentType) = (source, fileName, contentType)
         }
 
-        /// Creates the content of a text field, in UTF-8, without a file name and a media type.
+        /// Creates the content of a text field, in UTF-8, without a file name or a media type.
         public init(stringLiteral value: String) { self = .text(value) }
 
         /// Returns the content of a text field, in UTF-8.

@@ -107,7 +107,8 @@ private actor PartReader {
                 isInPart = true
                 return (head, number)
             }
-            // No part has the new number. Therefore a read of the last part now throws an error, as a read of an earlier part does.
+            // The number now belongs to no part. Therefore a later read of the last part throws an error, as a read of an earlier part
+            // does.
             number += 1
             return nil
         }

@@ -7,8 +7,8 @@ struct RacedBodySource: BodySource {
     private let expiry: @Sendable () async throws -> TransportError
 
     /// - Parameters:
-    ///   - exchange: the exchange of the response. When the time expires, the exchange ends with the error of the expiry. Without
-    ///     this error, the transport would report only a cancellation.
+    ///   - exchange: the exchange of the response. If `expiry` returns an error before a read returns, the exchange ends with that error.
+    ///     Without that error, the transport would report only a cancellation.
     ///   - deadline: the deadline for which `expiry` waits; `nil` if each read has its own timeout.
     init(
         _ base: any BodySource, of exchange: ExchangeLifetime, deadline: Deadline? = nil,

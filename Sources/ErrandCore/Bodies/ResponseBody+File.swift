@@ -68,7 +68,7 @@ extension ResponseBody {
             }
             return written
         } catch {
-            // The function waits for the removal, so that the caller never finds the temporary file.
+            // The function waits until the temporary file is removed. Therefore the caller never finds that file.
             try? await BlockingWork.run { file.discard() }
             throw error
         }

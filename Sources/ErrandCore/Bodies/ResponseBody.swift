@@ -158,7 +158,8 @@ public struct ResponseBody: Sendable, AsyncSequence {
         return (collected, true)
     }
 
-    /// Releases the body without reading the rest. The connection is closed, or kept if the whole response has arrived.
+    /// Releases the body without reading the rest. If the whole response has arrived, the connection stays open. If a part is missing,
+    /// HTTP/1.1 closes the connection, and HTTP/2 ends only the stream.
     public func abandon() {
         switch storage {
         case .buffered(let bytes): bytes.abandon()
@@ -230,7 +231,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
             guard var pipeline, reader.claimRead(readCount) else { throw BodyAlreadyUsedError() }
             readCount += 1
             if try reader.pull.isOver { return nil }
-            // While the property holds the pipeline, each change would copy its buffers. Therefore the pipeline is moved out of the
+            // If the pipeline stayed in the property, each change would copy its buffers. Therefore the pipeline is moved out of the
             // property.
             self.pipeline = BodyPipeline([])
             defer { self.pipeline = pipeline }
@@ -252,7 +253,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         /// Returns the error for a body that exceeds a limit: see ``ResponseBody/tooLarge(_:)``.
         func tooLarge(_ limitBytes: Int) -> TransportError { tooLarge("more than \(limitBytes) bytes") }
 
-        /// Returns the error for a part of the body that exceeds another limit.
+        /// Returns the error for a part of the body, such as a line, that exceeds a limit.
         ///
         /// - Parameter excess: the excess in words: `more than 1024 bytes`.
         func tooLarge(_ excess: String) -> TransportError {

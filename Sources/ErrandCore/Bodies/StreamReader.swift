@@ -95,7 +95,7 @@ final class StreamReader: Sendable {
         throw TransportError.timedOut(.body, after: nil, request: request, delivery: .sent)
     }
 
-    /// Counts a read, and returns false if another copy of the iterator has read in the meantime.
+    /// Counts a read by a copy of the iterator. Returns false if another copy has read since the last read of this copy.
     func claimRead(_ count: Int) -> Bool {
         readCount.compareExchange(expected: count, desired: count + 1, ordering: .acquiringAndReleasing).exchanged
     }

@@ -40,7 +40,7 @@ public struct JSONTextError: NumberedFailure, Sendable, CustomStringConvertible,
     private let problem: String
 
     init(_ place: Place, _ type: Any.Type, underlying: any Error, of request: Request? = nil) {
-        // An app may keep the error. The error must not keep the call in memory.
+        // An app may keep the error for a long time. Therefore the error must not keep the call in memory.
         var request = request
         request?.leaveCall()
         self.request = request

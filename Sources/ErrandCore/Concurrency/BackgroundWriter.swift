@@ -3,7 +3,8 @@ internal import Synchronization
 /// Runs the writes of an owner to its store in the background, one write at a time.
 ///
 /// The owner records a change under its own lock, and then calls ``begin(_:)``. Changes during a write are written together in the next
-/// write. A failed write is tried again if there was a call during the write, and otherwise at the next call.
+/// write. If a write fails, the next call of ``begin(_:)`` or ``finish(_:)`` starts the write again. If there was already a call during the
+/// failed write, the write is repeated immediately.
 ///
 /// All calls pass the same function `write`, which writes the changes that the store lacks. This object does not keep the function, because
 /// the function keeps the owner.
@@ -58,13 +59,13 @@ package final class BackgroundWriter: Sendable {
         try await runs.run(run, mustFinish: true) { [self] in try await perform(run, write) }
     }
 
-    /// Writes until there was no call during a write.
+    /// Repeats the write until ``begin(_:)`` and ``finish(_:)`` were not called during a write.
     private func perform(_ run: Int, _ write: @Sendable () async throws -> Void) async throws {
         while let calls = state.withLock({ $0.run == run ? $0.calls : nil }) {
             let result = await Result(of: write)
             if state.withLock({ $0.end(after: calls, result) }) { return try result.get() }
         }
-        // The run has ended between the two steps of a caller of `finish`.
+        // Another caller has ended the run after `finish` has counted its call.
         if let failure { throw failure }
     }
 }

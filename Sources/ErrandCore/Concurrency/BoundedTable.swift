@@ -1,8 +1,8 @@
 /// A dictionary with a bound. If the bound is exceeded, the entry that was used least recently is evicted.
 ///
-/// State with a key, such as an origin, is stored in tables of this type. Therefore one eviction rule applies. There are two
-/// exceptions: the cookies of a jar, which have an order of their own (`UseOrder`), and the entries of a cache on the disk, which SQLite
-/// orders.
+/// State with a key, such as an origin, is stored in tables of this type. Therefore one eviction rule applies to all this state. There are
+/// two exceptions: the cookies of a jar, which have an order of their own (`UseOrder`), and the entries of a cache on the disk, which
+/// SQLite orders.
 ///
 /// The bound is a number of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry
 /// stays, even if its weight alone exceeds the bound. If another entry is used next, the heavy entry is evicted.

@@ -111,7 +111,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
     /// Waits until no run is in progress.
     ///
     /// The wait includes runs that begin during the wait, and runs for which no caller waits. Cancelled runs are ignored.
-    /// ``cancelAll(where:)`` cancels runs. A run that need not finish is also cancelled when its last caller leaves.
+    /// ``cancelAll(where:)`` cancels runs. If the `mustFinish` of a run is false, the run is also cancelled when its last caller leaves.
     ///
     /// - Throws: `CancellationError` if the caller is cancelled.
     public func waitUntilIdle() async throws {
@@ -152,8 +152,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Returns the number of a new flight; `nil` if a flight was already in progress. The number of a flight is the number of
-    /// its first waiter.
+    /// Joins the run with `key`, or registers a new run. Returns the number of a new run, which is the number of its first waiter; `nil` if
+    /// a run was already in progress.
     private func join(_ continuation: Waiter, as waiter: Int, _ key: Key, mustFinish: Bool) -> Int? {
         state.withLock { state in
             if state.flights[key] != nil {
@@ -165,8 +165,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
         }
     }
 
-    /// Starts the work. The task of the work is the only unstructured task of this type. The task belongs to its flight, which
-    /// cancels the task when the last waiter has left.
+    /// Starts the work. The task of the work is the only unstructured task of this type. The run owns the task, and cancels the task when
+    /// the last waiter has left, unless the work must finish.
     private func start(_ work: @escaping @Sendable () async throws -> Value, flight: Int, of key: Key) {
         guard state.withLock({ $0.flights[key]?.number == flight }) else { return }  // every waiter has left, or the flight was cancelled
         LiveWork.flight.begin()

@@ -44,7 +44,7 @@ package final class StreamReaders<Element: Sendable>: Sendable {
     }
 
     private func remove(_ number: Int) {
-        // The reader must be released outside the lock.
+        // Releasing a reader may run other code. Therefore the reader is released outside the lock.
         let removed = state.withLock { $0.readers.removeValue(forKey: number) }
         _ = removed
     }

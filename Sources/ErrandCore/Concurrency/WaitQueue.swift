@@ -67,7 +67,7 @@ public struct WaitQueue<Waiter>: Sendable where Waiter: Sendable {
         return entry.waiter
     }
 
-    /// Removes an entry. The place of the waiter's ticket is cleared, because another queue may issue the same number.
+    /// Removes an entry. The `place` of the waiter's ticket becomes `nil`, because another queue may use this number for another waiter.
     private mutating func forget(_ id: Int) -> Entry? {
         let entry = waiters.removeValue(forKey: id)
         entry?.ticket?.place = nil

@@ -1,4 +1,4 @@
-/// Runs `operation`, and cancels it after `limit`. The caller waits for the end of `operation` in both cases.
+/// Runs `operation`, and cancels it after `limit`. The caller always waits until `operation` has ended, even after the cancellation.
 ///
 /// - Parameters:
 ///   - limit: the longest time for `operation`.

@@ -155,9 +155,8 @@ extension CallOutcome: CustomStringConvertible, HidesStorage {
 extension HTTPSender {
     /// Sends a request, and reports the call to an observer.
     ///
-    /// The call ends when the exchange ends on the wire. A typed call ends when the value was decoded, or when decoding failed. If
-    /// a response is discarded, the call ends with its exchange. If the call throws, or the protocol is upgraded, the call ends
-    /// immediately.
+    /// An untyped call ends when the exchange ends on the wire. A typed call ends when the value was decoded, or when decoding failed. If a
+    /// response is discarded, the call ends with its exchange. If the call throws, or the protocol is upgraded, the call ends immediately.
     ///
     /// ```swift
     /// try await next.send(request, observedBy: Stopwatch(…))

@@ -40,7 +40,7 @@ public final class CallProfile: Sendable {
     private struct State {
         var entries: [Entry] = []
         var timings: [ExchangeTimings] = []
-        /// The index in `timings` for the number of each exchange.
+        /// The index of each exchange in `timings`, by the number of the exchange.
         var exchanges: [Int: Int] = [:]
         var redirects = 0
         var end: (duration: Duration, result: String)?
@@ -187,7 +187,7 @@ public final class CallProfile: Sendable {
     }
 }
 
-/// The place of a request in a profile.
+/// The position of a request in a profile: the layer that the request has reached.
 package struct ProfilePosition: Sendable {
     package let profile: CallProfile
     package let layer: Int?

@@ -131,7 +131,8 @@ public struct ExchangeTimings: Sendable, Hashable {
             phases.append((name, until - since))
             since = until
         }
-        // If the transport reports no connection, the time of the head is used: the head is sent as soon as a connection is available.
+        // If the transport reports no connection, the time when the head was sent is used. The head is sent as soon as a connection is
+        // available.
         let ready = connected ?? requestHeadSent
         let waits = isReused == true || failedInQueue
         let first = waits ? "queue" : "connect"

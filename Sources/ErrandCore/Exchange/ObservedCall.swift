@@ -49,7 +49,8 @@ final class ObservedCall: CallObservation {
     /// The end of a call, for its observer. The type is noncopyable, because an outcome is large.
     private struct Ending: ~Copyable {
         let outcome: CallOutcome
-        /// If the exchange ended before the call, the observer's mark from the end of the exchange; otherwise `nil`.
+        /// For a refused or discarded response: the observer's mark from the end of the exchange, if the exchange ended first. `nil` if the
+        /// call ends now.
         let mark: (any Sendable)?
 
         func report<Observer: CallObserver>(to observer: Observer, now: Observer.Mark) {
@@ -150,8 +151,8 @@ final class ObservedCall: CallObservation {
         end(outcome, observer)
     }
 
-    /// Ends the call with the response of a status error. The observer gets the response, whether `validateStatus` is an inner or
-    /// an outer layer. The body was read or abandoned.
+    /// Ends the call with the response of a status error. The observer gets the response even if an inner `validateStatus` has thrown the
+    /// error. The body of the response was already read or abandoned.
     private func receiveRefusal(by error: StatusError) {
         state.withLock { state in
             state.head = Head(error.refused)

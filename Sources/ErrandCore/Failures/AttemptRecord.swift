@@ -28,7 +28,7 @@ public struct AttemptRecord: Sendable, CustomStringConvertible, HidesStorage {
     ///   - delay: the wait before the next attempt.
     public init(number: Int, outcome: Outcome, delay: Duration) {
         (self.number, self.delay) = (number, delay)
-        // An app may keep the record. The record must not keep the call in memory.
+        // An app may keep the record for a long time. Therefore the record must not keep the call in memory.
         if case .failure(let error) = outcome { self.outcome = .failure(error.withoutCall) } else { self.outcome = outcome }
     }
 

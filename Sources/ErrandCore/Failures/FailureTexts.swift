@@ -16,8 +16,8 @@
 /// the texts of `localizedDescription`. The English texts contain no host name, no address and no number. To name the server, read
 /// `request?.origin` of the ``RequestFailure``.
 ///
-/// If one failure caused another failure, the text describes the cause. For example, a token could not be refreshed because the device
-/// is offline.
+/// If one failure caused another failure, the text describes the cause. For example, if a token could not be refreshed because the device
+/// is offline, the text says that the device is offline.
 public struct FailureTexts: Sendable {
     /// The text for a number and its error; `nil` if the texts and their fallbacks have no text for the number.
     private let find: @Sendable (FailureNumber, any Error) -> String?

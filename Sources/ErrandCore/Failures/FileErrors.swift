@@ -46,7 +46,7 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
         FileReadError(path: path, operation: "read", code: ErrorNumber.inputOutput, reason: reason)
     }
 
-    /// Returns the error for a file whose content is not as the reader needs it, without a failed system call. The code is EINVAL.
+    /// Returns the error for a file with invalid content, if no system call has failed. The code is EINVAL.
     package static func invalid(_ path: String, reason: String) -> FileReadError {
         FileReadError(path: path, operation: "read", code: ErrorNumber.invalid, reason: reason)
     }

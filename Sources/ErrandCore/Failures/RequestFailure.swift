@@ -24,7 +24,7 @@
 /// Each failure of the library is a ``NumberedFailure``. As an `NSError`, a ``NumberedFailure`` has the domain `Errand` and its stable
 /// number as the code. Any other failure has its type's name as the domain and the code 1.
 ///
-/// Cancellation is never a failure: it stays `CancellationError`.
+/// A cancelled call throws `CancellationError`, which is not a `RequestFailure`.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
     /// The request, with the changes that layers made before the failure; `nil` if a body failed and its request is not known.
     ///

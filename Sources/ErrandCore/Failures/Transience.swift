@@ -55,9 +55,9 @@ extension TransportError {
 extension StatusError {
     /// Whether the status says that the server has not processed the request, and that the client should send the request again.
     ///
-    /// True for the status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), and for 503 with
-    /// `Retry-After` ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). However, ``delivery`` is `sent`,
-    /// because `retry` does not rely on the status.
+    /// True for the status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), and for 503 with `Retry-After`
+    /// ([RFC 9110, section 15.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.6.4)). However, ``delivery`` stays `sent`, because
+    /// `retry` does not rely on this statement of the server.
     public var saysNotProcessed: Bool {
         status == .tooManyRequests || status == .serviceUnavailable && retryAfter != nil
     }

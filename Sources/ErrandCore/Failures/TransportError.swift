@@ -24,10 +24,10 @@ public struct TransportError: RequestFailure {
         public static let cannotConnect = Code("cannot connect")
         /// The device is offline: it has no network interface in use, or no route to any other network. Nothing was sent.
         ///
-        /// A transport that looks up the host itself uses this code only if each address of the host has failed for this reason. At
-        /// least one of these addresses must be an IPv4 address. If the lookup fails because the device is offline, the code is
-        /// ``cannotFindHost``. A layer that knows the network path may replace this code: `waitForNetwork` uses `notConnected` for a
-        /// failed lookup while no path is available.
+        /// A transport that looks up the host itself uses this code only if each address of the host has failed for this reason. At least
+        /// one of these addresses must be an IPv4 address. If the lookup fails because the device is offline, the code is
+        /// ``cannotFindHost``. A layer that knows the network path may replace ``cannotFindHost``: `waitForNetwork` uses `notConnected` for
+        /// a failed lookup while no path is available.
         public static let notConnected = Code("not connected")
         /// A rule of the system or of the app forbids the connection, such as a setting that allows no cellular network. Nothing was
         /// sent. Only a transport over the system's own HTTP client uses this code.
@@ -73,7 +73,7 @@ public struct TransportError: RequestFailure {
     ///
     /// If `proxy` is not `nil`, ``errorDescription`` says "the proxy" in place of "the server".
     public var proxy: ProxyAddress?
-    /// The problem with the credentials for the proxy; `nil` if the proxy refused nothing, or refused for another or an unknown reason.
+    /// The problem with the credentials for the proxy; `nil` if the credentials did not cause the failure, or if the cause is not known.
     public var proxyCredentials: ProxyCredentialsProblem?
     /// The origin of a connection that was opened without a request; `nil` if there is a request.
     package var origin: Origin?

@@ -1,8 +1,8 @@
 /// The state that the layers of a call share. The request of the call carries the state.
 ///
-/// A layer may change this state, the deadline or the event sink for its inner layers. When the layer returns or throws, it undoes the
-/// changes in the request that the response or the failure carries. If this request is sent again, a new call begins, without the limits
-/// and observers of the old call.
+/// A layer may change this state, the deadline or the event sink for its inner layers. When the layer returns a response or throws a
+/// failure, the layer undoes its changes in the request of the response or the failure. If the app sends that request again, a new call
+/// begins, without the limits and observers of the old call.
 package struct CallState: Sendable {
     /// Whether the request has entered its outermost stack: its options were checked, and its timeout was set.
     var hasEntered = false

@@ -53,7 +53,8 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     /// accounts have equal octets. The further texts of a durable identity, such as a password, do not count.
     public func isSameAccount(as other: CredentialIdentity) -> Bool { ofAccount == other.ofAccount }
 
-    /// This identity without the further texts of a durable identity. The identities of one account are then equal.
+    /// This identity; without its further texts, such as a password, if the identity is durable. Durable identities of one account are
+    /// equal in this form.
     package var ofAccount: CredentialIdentity { account == nil ? self : CredentialIdentity(scheme, account, []) }
 
     /// Whether the identity is durable: other runs and other processes find the same account by the identity.
@@ -104,8 +105,8 @@ extension RequestOptions {
         }
     }
 
-    /// The identity of the cookies that `cookies` has added; `nil` without cookies of a jar. The identity covers only the field `Cookie`:
-    /// another sensitive field may belong to another account.
+    /// The identity of the cookies that `cookies` has added; `nil` if no cookie of a jar was added. The identity covers only the field
+    /// `Cookie`: another sensitive field may belong to another account.
     package var cookieIdentity: CredentialIdentity? {
         get { self[CookieIdentityKey.self] }
         set { self[CookieIdentityKey.self] = newValue }

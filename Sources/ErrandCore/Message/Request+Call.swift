@@ -26,7 +26,7 @@ extension Request {
         next.options.fieldsOfServer.formUnion(earlier.options.fieldsOfServer)
         next.options.fieldsWithoutServer.formUnion(earlier.options.fieldsWithoutServer)
         next.options.hasLeftOrigin = options.hasLeftOrigin || earlier.options.hasLeftOrigin
-        // The stamp must differ from every earlier stamp of the call, so that the outer layers restore the call.
+        // The count must differ from every earlier count of the call, so that the outer layers see the change and restore the call.
         next.options.callStamp = earlier.options.callStamp &+ 1
         return next
     }

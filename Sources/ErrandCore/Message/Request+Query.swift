@@ -1,7 +1,7 @@
 extension Request {
     /// The path of the request, percent-encoded, without its query; empty if the request has no path.
     ///
-    /// Before `server` has added its base URL, the value is the path below the base URL.
+    /// Before `server` has added its base URL, this property is the path below the base URL.
     public var path: String { head.pathWithoutQuery }
 
     /// The query of the request. Change the query at any time, for example in a middleware:
@@ -12,8 +12,8 @@ extension Request {
     /// request.query["access_token"] = nil
     /// ```
     ///
-    /// The path and each unchanged item keep their text, with their escapes. While the request has no authority, the value
-    /// lacks the query of the base URL. `server` later puts the query of its base URL before the query of the request.
+    /// The path and each unchanged item keep their text, with their escapes. While the request has no authority, this property lacks the
+    /// query of the base URL. `server` later puts the query of its base URL before the query of the request.
     public var query: URLQuery {
         get { URLQuery(percentEncoded: RequestTarget.parts(of: head.path ?? "").query ?? "") }
         set {

@@ -1,7 +1,7 @@
 /// A private file that several processes change, one after the other: a ``PrivateFile`` with empty lock files beside the file.
 ///
 /// Each change reads the file, and replaces the file as a whole by means of `PATH.part`. A lock file is never removed, and is locked only
-/// while its work runs. Reading takes no lock.
+/// while a caller runs work under this lock. Reading takes no lock.
 package struct LockedPrivateFile: Sendable, CustomStringConvertible {
     /// The new content of a file.
     package enum Change: Sendable {

@@ -107,7 +107,8 @@ struct ReservedFile: ~Copyable {
 
     private func allocate(_ count: Int) -> Int32 {
         #if !canImport(Darwin)
-        // A file system that copies on write releases the blocks of written zeros. Allocated blocks stay reserved.
+        // On a file system that copies on write, the blocks of written zeros do not stay reserved. Blocks from `posix_fallocate` stay
+        // reserved.
         var code = posix_fallocate(descriptor, 0, off_t(count))
         while code == EINTR { code = posix_fallocate(descriptor, 0, off_t(count)) }
         if code != EOPNOTSUPP, code != EINVAL, code != ENOSYS { return code }

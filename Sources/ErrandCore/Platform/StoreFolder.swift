@@ -85,7 +85,7 @@ package struct StoreFolder: Sendable {
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Returns the error for a folder with files of others. The code is ENOTEMPTY.
+    /// Returns the error for a folder with files that do not belong to the store. The code is ENOTEMPTY.
     package func hasOtherFiles(reason: String) -> FileWriteError { failure("use the folder", ENOTEMPTY, reason: reason) }
 
     /// Creates an empty file that only its owner can read (mode 0600), if no file has this name. If a file has this name, the permissions

@@ -38,7 +38,7 @@ public struct CallAttempts: Sendable {
     /// At most 16 KiB of the response are read, for at most 100 ms: see ``Response/release(within:on:)``.
     ///
     /// - Parameters:
-    ///   - request: the request to send next: the same request, or a changed copy.
+    ///   - request: the request to send next: the request of the attempt, or a changed copy.
     ///   - result: the response or the failure of the attempt.
     ///   - counts: whether the attempt is recorded in ``records`` and ``count``. Default: `true`. Pass false for a hop of a
     ///     redirect, which is not an attempt.

@@ -23,10 +23,10 @@ extension HTTPStack {
     /// request to a sender other than `next`, that sender gets the request. If a middleware sends several copies of the request, the first
     /// copy that reaches the transport is returned.
     ///
-    /// To send the call afterwards, send the original request. The layers would change a prepared request a second time. The
-    /// prepared request has the deadline and the event sink of the original.
+    /// To send the call afterwards, send the original request. The layers would change a prepared request a second time. The prepared
+    /// request has the deadline and the event sink of the original request.
     ///
-    /// - Returns: the request as it reaches the transport, or as it reaches your own sender in place of a transport.
+    /// - Returns: the request as it reaches the innermost sender, usually the transport.
     /// - Throws: ``InvalidURLError`` and ``UnsupportedOptionError``, as ``send(_:)`` does; `CancellationError`; any error of a
     ///   middleware. ``PreparationError`` if a middleware returns a response without passing the request on.
     @concurrent public func prepared(_ request: Request) async throws -> Request {
@@ -51,7 +51,7 @@ public struct PreparationError: RequestFailure, NumberedFailure {
     public var request: Request?
     public var attempts: [AttemptRecord] = []
 
-    /// The request was being built.
+    /// The phase is ``ExchangePhase/request``: the error is thrown before anything is sent.
     public var phase: ExchangePhase { .request }
     /// Nothing was sent.
     public var delivery: Delivery { attempts.delivery }

@@ -124,8 +124,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// Reports the order problems of the stack. This function is separate, because only the first request needs this function.
     @inline(never) private func reportOrder() { list.reportOrderProblems(writeLine: writeDebugLine) }
 
-    /// Sends a request that belongs to a call of another stack. Call this function in a middleware that has its own stack. The
-    /// options of the request are not checked, because outer layers may obey the options.
+    /// Sends a request that belongs to a call of another stack. Call this function in a middleware that has its own stack. The options of
+    /// the request are not checked, because layers outside this stack may obey the options.
     public func sendWithinCall(_ request: Request) async throws -> Response {
         var entered = request
         entered.options.call.hasEntered = true

@@ -141,8 +141,8 @@ public struct Sensitivity: Sendable, Hashable {
         return !plainKeys.contains { $0.utf8.elementsEqual(front[start...]) }
     }
 
-    /// The words before `-key` in names that are not secret. A key that is not secret names a thing, or is created by a protocol for each
-    /// message.
+    /// The words before `-key` in names that are not secret. The keys with these names only name a thing, or are created by a protocol for
+    /// each message.
     private static let plainKeys = [
         "idempotency", "idempotence", "websocket", "surrogate", "cache", "routing", "partition", "shard", "sort", "group", "message",
         "deduplication", "dedup", "public", "primary", "foreign", "row", "object", "trace", "correlation",

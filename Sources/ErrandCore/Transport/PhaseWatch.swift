@@ -79,8 +79,8 @@ final class PhaseWatch: EventSink {
 
     // MARK: Waiting
 
-    /// Waits until a phase has taken too long, and returns the failure. The `delivery` of the failure is always `unknown`,
-    /// because the request may be sent before the transport reports the event.
+    /// Waits until a phase has taken too long, and returns the failure. The `delivery` of the failure is always `unknown`, because the
+    /// transport may send the request before it reports that the request was sent.
     ///
     /// - Throws: `CancellationError`.
     func expiry(of request: Request) async throws -> TransportError {

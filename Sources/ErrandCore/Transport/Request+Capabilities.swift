@@ -5,7 +5,7 @@ extension Request {
     /// Therefore a transport calls this function first, and the request fails with the same error as in a stack.
     ///
     /// - Parameter capabilities: the capabilities of the transport.
-    /// - Throws: ``UnsupportedOptionError`` for the first option that requires another capability.
+    /// - Throws: ``UnsupportedOptionError`` for the first option that requires a capability that is not in `capabilities`.
     public func checkOptions(supportedBy capabilities: TransportCapabilities) throws(UnsupportedOptionError) {
         if options.isEmpty { return }
         if let (key, missing) = options.firstUnsupported(by: capabilities, { _ in true }) {

@@ -17,7 +17,7 @@ enum Host {
             guard text.utf8.last == UInt8(ascii: "]"), text.utf8.count > 2 else { throw refused("a bracket is not closed") }
             let address = text.dropFirst().dropLast()
             guard isIPv6(address) else {
-                // Other text may be a secret.
+                // The error shows only text that looks like an address. Any other text may be a secret.
                 let shown = looksLikeAddress(address.utf8) ? "'\(address)' is not an IPv6 address" : nil
                 throw refused(shown ?? "the text in brackets is not an IPv6 address without a zone")
             }
