@@ -35,7 +35,7 @@ public struct ResponseDecodingError: RequestFailure, NumberedFailure {
     public let redirects: [RedirectRecord]
     /// Whether ``bodyPrefix`` is the whole body, or the whole part of the body that was decoded.
     package let bodyIsWhole: Bool
-    /// The media type of ``bodyPrefix``; `nil` if the response has no media type. An event is JSON in a body of another type.
+    /// The media type of ``bodyPrefix``; `nil` if the response has no media type. For an event of an event stream, the media type is JSON.
     package let bodyType: String?
     /// The problem in words.
     private let problem: String

@@ -27,11 +27,11 @@ public import ErrandFormats
 ///   same cases as an idempotent request.
 ///
 /// A stream may last for days. Therefore the timeouts for a call or an attempt do not apply, even if the stack or the endpoint sets these
-/// timeouts. The `phaseTimeouts` of the stack apply. The stream itself connects again. `retry` and `hedge` repeat the requests of a stream
-/// only if the options of the endpoint turn on these layers. `coalesce` never shares the requests. If `circuitBreaker` or `rateLimit`
-/// refuses a connection, the stream connects again after the wait that the error names. If TLS or the proxy fails after a connection has
-/// worked, the stream connects again. An open stream holds its slot of a `concurrencyLimit`. To limit the whole stream, cancel the task, or
-/// set the deadline of the request.
+/// timeouts. The `phaseTimeouts` of the stack apply. The stream itself connects again. Therefore, `retry` and `hedge` repeat the requests
+/// of a stream only if the options of the endpoint turn on these layers. `coalesce` never shares the requests. If `circuitBreaker` or
+/// `rateLimit` refuses a connection, the stream connects again after the wait that the error names. If TLS or the proxy fails after a
+/// connection has worked, the stream connects again. An open stream holds its slot of a `concurrencyLimit`. To limit the whole stream,
+/// cancel the task, or set the deadline of the request.
 ///
 /// The first request is sent when the first event is read. Each iterator opens its own connections in the reading task. The connections are
 /// closed when the iterator is released (`break` is enough) or its task is cancelled. While the reader is slow, the connection receives no

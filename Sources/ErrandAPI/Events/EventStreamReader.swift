@@ -19,7 +19,7 @@ struct EventStreamReader: Sendable {
 
     init(_ stream: EventStream, _ request: Request, _ observer: EventStreamObserver?) {
         (self.stream, self.request, self.observer) = (stream, request, observer)
-        // The request may already have the field.
+        // The request may already have the field `Last-Event-ID`.
         let lastEventID = stream.lastEventID ?? request.headers[.lastEventID] ?? ""
         machine = EventStreamMachine(stream.policy, isIdempotent: request.method.isIdempotent, lastEventID: lastEventID)
     }

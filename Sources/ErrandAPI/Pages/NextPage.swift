@@ -78,7 +78,7 @@ public struct NextPage<Output: Sendable>: Sendable {
     private static func counted(_ name: String, first: Int, step: Int, _ hasMore: @escaping @Sendable (Output) -> Bool) -> NextPage {
         NextPage { page in
             guard hasMore(page.value) else { return nil }
-            // The call itself may name the first page.
+            // The query of the call may already have the number of the first page.
             let current = page.position.query[name] ?? page.response.request.query[name]
             let number = current.flatMap { Int($0) } ?? first
             let (next, isTooLarge) = number.addingReportingOverflow(step)

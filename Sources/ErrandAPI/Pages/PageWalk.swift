@@ -51,7 +51,7 @@ final class PageWalk<Output: Sendable> {
     private let pages: Pages<Output>
     private var sequence: PageSequence
     private var step = PageSequence.Step.beginning
-    /// The prefetch of the next page. This object has only this unstructured task, and cancels the task.
+    /// The task that prefetches the next page. The task is unstructured, so this object must cancel the task.
     private var ahead: Task<PageStep<Output>, any Error>?
 
     init(_ pages: Pages<Output>) {

@@ -107,7 +107,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
                 TypedResponse(value: try await client.decode(response, as: endpoint.decoding), response: response)
             }
         } catch let error as InvalidURLError where position != .first && error.code == .tooManyOctets {
-            // The error means that the target with the base URL is too long.
+            // The base URL and the position together are too long for the target of a request.
             throw try invalid(error)
         }
     }

@@ -166,11 +166,12 @@ struct JSONParser {
         // More digits would take more than linear time, and no number needs more digits.
         guard cursor.position - start <= 1024 else { throw limit("a number longer than 1,024 characters") }
         let digits = Array(cursor.bytes[whole]) + cursor.bytes[fraction]
-        // The place of the point, counted from the first digit that is not zero.
+        // `place` is the position of the decimal point, counted from the first digit that is not zero.
         guard let zeros = digits.firstIndex(where: { $0 != UInt8(ascii: "0") }) else { return 0 }
         let power = exponent.isEmpty ? 0 : Int(String(decoding: cursor.bytes[exponent], as: UTF8.self)) ?? .max
         let place = (exponentIsNegative ? -power : power).addingReportingOverflow(whole.count - zeros)
-        // Refuses a number beyond the range of `Double`, and a number whose point is more than 1,000,000 places away.
+        // Refuses a number beyond the range of `Double`, and a number whose decimal point is more than 1,000,000 digits away from that
+        // digit.
         guard !place.overflow, place.partialValue.magnitude <= 1_000_000,
             Double(String(decoding: cursor.bytes[start..<cursor.position], as: UTF8.self))?.isFinite == true
         else { throw limit("a number out of range") }

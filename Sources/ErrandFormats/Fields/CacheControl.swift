@@ -66,9 +66,11 @@ public struct CacheControl: Sendable, Hashable {
     /// The largest number of field names in `no-cache` and `private`. With more names, the directive counts as a directive without names.
     static let namesLimit = 64
 
-    /// The number of `max-age`, in seconds; `nil` if the directive is missing and no closing quotation mark is missing.
+    /// The number of `max-age`, in seconds; `nil` if the directive is missing. If a closing quotation mark is missing in the field, the
+    /// number is 0.
     public private(set) var maxAge: Int64?
-    /// The number of `s-maxage`, for shared caches, in seconds; `nil` if the directive is missing and no closing quotation mark is missing.
+    /// The number of `s-maxage`, for shared caches, in seconds; `nil` if the directive is missing. If a closing quotation mark is missing
+    /// in the field, the number is 0.
     public private(set) var sharedMaxAge: Int64?
     /// The number of `min-fresh`, in seconds; `nil` if the directive is missing.
     public private(set) var minFresh: Int64?
@@ -80,9 +82,9 @@ public struct CacheControl: Sendable, Hashable {
     /// The number of `stale-if-error`, in seconds ([RFC 5861, section 4](https://www.rfc-editor.org/rfc/rfc5861#section-4)); `nil` if the
     /// directive is missing. An invalid directive is read as 0.
     public private(set) var staleIfError: Int64?
-    /// The fields that `no-cache` names, each once, spelled as at the first occurrence; empty without names.
+    /// The fields that `no-cache` names, each once, spelled as at the first occurrence; empty if `no-cache` names no field.
     public private(set) var noCacheFields: [HTTPField.Name] = []
-    /// The fields that `private` names, each once, spelled as at the first occurrence; empty without names.
+    /// The fields that `private` names, each once, spelled as at the first occurrence; empty if `private` names no field.
     public private(set) var privateFields: [HTTPField.Name] = []
 
     private var bits: UInt16 = 0
@@ -170,7 +172,7 @@ public struct CacheControl: Sendable, Hashable {
 private struct CacheDirective {
     /// The name in lower case.
     var name: String
-    /// The text of the argument; `nil` without an argument.
+    /// The text of the argument; `nil` if the directive has no argument.
     var argument: String?
     /// Whether other octets follow the directive before the next separator.
     var isMalformed = false

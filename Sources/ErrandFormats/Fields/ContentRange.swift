@@ -77,7 +77,7 @@ public enum ByteRange: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns the value of a `Range` field; `nil` if `ranges` is empty, or if a range has no bytes or a negative number.
     ///
-    /// `.last(0)` is an exception. The field can contain this range as `-0`, although no server can satisfy the range.
+    /// `.last(0)` is an exception: it is written as `-0`, although no server can satisfy a range without bytes.
     public static func field(_ ranges: [ByteRange]) -> String? {
         guard !ranges.isEmpty, ranges.allSatisfy(\.isValid) else { return nil }
         return "bytes=" + ranges.map(\.description).joined(separator: ", ")

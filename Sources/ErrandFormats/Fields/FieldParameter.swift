@@ -24,7 +24,7 @@ extension FieldReader {
     ///   - keepingBackslashes: see `quoted(keepingBackslashes:)`.
     ///   - keepingSpaces: whether spaces within a value without quotation marks belong to the value, as in RFC 8288, appendix B.3:
     ///     `rel=next last`.
-    /// - Returns: the first 32 parameters. The parser accepts further parameters, and omits them from the result.
+    /// - Returns: the first 32 parameters. The parameters after the first 32 are also read, but the result does not contain them.
     mutating func semicolonParameters(keepingBackslashes: Bool = false, keepingSpaces: Bool = false) -> [FieldParameter] {
         var parameters: [FieldParameter] = []
         var end = position

@@ -78,7 +78,7 @@ package struct NoVarySearch: Sendable, Hashable {
     ///
     /// The text names the rule too. Therefore, two responses with different rules never have the same text.
     ///
-    /// - Parameter query: the query, as it is sent; `nil` without a query.
+    /// - Parameter query: the query, as it is sent; `nil` if the URL has no query.
     package func normalForm(of query: Substring?) -> String? {
         guard self != .standard else { return nil }
         let names: [String], isOnly: Bool

@@ -63,7 +63,7 @@ final class ConnectAttempt: Sendable {
         enter(step)
     }
 
-    /// The current step and its addresses, for the end of a message: `, during the TLS handshake with 192.0.2.1:443`.
+    /// The text for the end of a message, with the current step and its addresses: `, during the TLS handshake with 192.0.2.1:443`.
     var progress: String { state.withLock { $0.progress.text } }
     /// See ``ConnectProgress/slowProxy``.
     var slowProxy: ProxyAddress? { state.withLock { $0.progress.slowProxy } }
@@ -125,7 +125,7 @@ final class ConnectAttempt: Sendable {
         return found.futureResult
     }
 
-    /// The addresses of the host, if the route may share connections; otherwise empty.
+    /// The addresses of the host; empty if the connections of the route must not be shared with other hosts.
     var addresses: [IPAddress] { state.withLock(\.addresses) }
     func found(_ addresses: [IPAddress]) { state.withLock { $0.addresses = addresses } }
 

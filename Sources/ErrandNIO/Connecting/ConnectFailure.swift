@@ -34,7 +34,7 @@ struct ConnectFailure {
 
     private func failedProxy(on route: Route) -> ProxyAddress? {
         switch error {
-        // The handshake through a tunnel is with the origin. Therefore, the proxy has not failed.
+        // Through a tunnel, the TLS handshake is made with the origin. Therefore, a failed handshake is not a failure of the proxy.
         case is HandshakeFailure where route.isTunnel: nil
         case let error as ConnectTimeoutError: error.proxy
         default: route.proxy?.shown

@@ -24,8 +24,8 @@ struct ConnectProgress: Sendable {
     /// The path of the Unix domain socket that the attempt connects to; `nil` for TCP.
     var unixSocketPath: String?
 
-    /// The end of a message: `, during the TCP connect to 192.0.2.1:443`. The text also names the proxy if the attempt connects to a
-    /// proxy. The text is empty before the first step.
+    /// The text for the end of a message: `, during the TCP connect to 192.0.2.1:443`. The text also names the proxy if the attempt
+    /// connects to a proxy. The text is empty before the first step.
     var text: String {
         let text = withoutProxy
         guard let proxy, tunnel == nil, !isLoading, !text.isEmpty else { return text }
@@ -41,7 +41,7 @@ struct ConnectProgress: Sendable {
         return "it may wait for the origin, or it is not an \(kind) proxy"
     }
 
-    /// The end of a message that already names the proxy.
+    /// The text for the end of a message that already names the proxy.
     var withoutProxy: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
         if let tunnel {

@@ -79,8 +79,8 @@ final class ConnectionStart: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        // Early bytes may belong to the response of the first exchange, so reading waits for this exchange. During a handshake, TLS must
-        // read.
+        // Early bytes may belong to the response of the first exchange, so reading waits for this exchange. With TLS, reading can't wait,
+        // because the handshake needs the server's bytes.
         if isSecure { context.read() } else { isReadWanted = true }
     }
 

@@ -11,9 +11,9 @@ internal import Synchronization
 final class Exchange: Sendable {
     typealias Waiter = UnsafeContinuation<Response, any Error>
 
-    /// The place of the exchange.
+    /// The part of the transport that holds the exchange: the pool's queue or a connection.
     private enum Place: Sendable {
-        /// The exchange is moving from one place to the next, or is over.
+        /// The exchange is moving between the queue and a connection, or is over.
         case unassigned
         case queue(Pool.Ticket)
         case connection(Connection)
@@ -72,7 +72,7 @@ final class Exchange: Sendable {
         (self.request, firstRoute, self.owner) = (request, route, owner)
         upgrade = request.options.upgrade
         events = request.options.eventSink.map { ExchangeEventLog($0, request: request.id) }
-        // If the stack sets limits, they are already a part of the request's own options here.
+        // If the stack sets limits, the stack has already added these limits to the request's options.
         if case .use(let limits) = request.options.phaseTimeouts, !limits.isEmpty, limits.clock is ContinuousClock {
             self.limits = limits
         } else {
@@ -274,9 +274,9 @@ final class Exchange: Sendable {
 
     private var elapsed: Duration { .nanoseconds((NIODeadline.now() - started).nanoseconds) }
 
-    /// Completes the delivery and the message of a failure. An earlier connection may already have delivered the request. If the server may
-    /// have caused the failure, the message ends with the server's address, such as ` (192.0.2.1:443)`. Through a proxy, the message ends
-    /// with the proxy, such as ` (through the HTTP proxy proxy.example:3128)`.
+    /// Completes the `delivery` and the message of a failure. An earlier connection may already have delivered the request. If the server
+    /// may have caused the failure, the message ends with the server's address, such as ` (192.0.2.1:443)`. Through a proxy, the message
+    /// ends with the proxy, such as ` (through the HTTP proxy proxy.example:3128)`.
     private func completed(_ failure: TransportError) -> TransportError {
         var failure = failure
         let (earlier, peer) = state.withLock { ($0.delivery, $0.peer) }
@@ -287,7 +287,7 @@ final class Exchange: Sendable {
         failure.message += failure.message.isEmpty ? "" : " "
         if let proxy = route.proxy {
             failure.message += "(through the \(proxy.shown))"
-            // The client has a connection, and perhaps TLS, only with the proxy.
+            // The client is connected only to the proxy, so a lost connection or a TLS error is a failure of the proxy.
             if route.isForwarded, failure.code == .connectionLost || failure.code == .tls { failure.proxy = proxy.shown }
         } else {
             let address = peer.address.containsOctet(UInt8(ascii: ":")) ? "[\(peer.address)]" : peer.address

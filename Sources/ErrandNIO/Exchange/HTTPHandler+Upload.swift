@@ -4,7 +4,7 @@ internal import NIOCore
 
 /// The upload half of an exchange. The versions of HTTP differ only in the framing of the pieces, and in the reasons to delay a piece.
 extension HTTPHandler {
-    /// Starts to send the body. The handler has decided that the body may follow the head.
+    /// Starts to send the body. Must be called only when the body may follow the head.
     func sendBody(_ body: OutgoingBody, of exchange: Exchange, _ attempt: AttemptID, on connection: Connection) {
         switch body.content {
         case .none: break

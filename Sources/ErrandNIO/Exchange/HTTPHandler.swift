@@ -35,7 +35,7 @@ protocol HTTPHandler: AnyObject {
     /// Sets the alarm again after a due time of an exchange has changed.
     func setAlarm(of attempt: AttemptID)
 
-    /// The position of the exchange, for the error that ends the exchange.
+    /// The progress of the exchange (of its request and its response), for the error that ends the exchange.
     func position(of attempt: AttemptID) -> ExchangePosition?
 
     /// Ends an attempt whose request body can't be sent.

@@ -133,8 +133,8 @@ extension HTTP1Handler {
     }
 
     /// The time for which the unused connection is kept, at most the `idleTimeout` of the settings. If the server states a time, the
-    /// connection is not used in the last two seconds of that time. If the time is shorter than four seconds, the connection is not used in
-    /// the second half of that time.
+    /// connection is not used in the last two seconds of that time. If the server states less than four seconds, the connection is not used
+    /// in the second half of the stated time.
     private var idleTimeAfterResponse: Duration {
         guard let hint = keepAliveSeconds else { return pool.settings.idleTimeout }
         return min(pool.settings.idleTimeout, max(.seconds(hint) - .seconds(2), .milliseconds(500) * hint))

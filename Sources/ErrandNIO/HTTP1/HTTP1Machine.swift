@@ -215,7 +215,7 @@ struct HTTP1Machine: Sendable {
 
     // MARK: The end
 
-    /// Closes the connection, for any reason. Returns the position of the exchange in progress; `nil` if there is no exchange.
+    /// Closes the connection, for any reason. Returns how far the exchange in progress has come; `nil` if there is no exchange.
     mutating func close() -> ExchangePosition? {
         defer { (state, isDraining) = (.closed, true) }
         return position

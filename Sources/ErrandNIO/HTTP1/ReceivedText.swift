@@ -30,8 +30,8 @@ extension UnsafeBufferPointer<UInt8> {
     }
 
     /// Returns the value of a field. Valid UTF-8 is decoded as UTF-8. Other bytes are decoded as ISO 8859-1, which has a character for
-    /// every byte. In a URL, the bytes that are not ASCII are percent-encoded instead, as in browsers. A request for this URL contains the
-    /// bytes that the server has sent.
+    /// every byte. If the field contains a URL, bytes that are not ASCII are percent-encoded in the URL, as in browsers. A request for this
+    /// URL contains the bytes that the server has sent.
     func text(isASCII: Bool, of name: HTTPField.Name) -> String {
         guard !isASCII, HTTPField.hasReferences(name) else { return text(isASCII: isASCII) }
         return HTTPField.textPreservingURLs(self, of: name)

@@ -62,7 +62,7 @@ enum RequestEncoder {
     /// Writes the head of a request, up to the empty line.
     ///
     /// - Several `Cookie` fields are combined in one field.
-    /// - `Host` comes first. Its value comes from the request's own field, if present, otherwise from the request's authority.
+    /// - `Host` comes first. The value of `Host` is the request's own `Host` field, if present, otherwise the request's authority.
     /// - `Proxy-Authorization` is written only for a proxy. The form `origin` omits the field, because an origin reads a
     ///   request in this form.
     /// - The request's own `Content-Length` and `Transfer-Encoding` are not written: `framing` decides which of these fields the head has.
@@ -200,7 +200,7 @@ enum RequestEncoder {
         }
     }
 
-    /// The number of bytes of all lines.
+    /// The number of bytes of the field lines, including the separators and line ends.
     private static func bytes(of fields: HTTPFields) -> Int {
         var bytes = 0
         for field in fields { bytes += field.name.rawName.utf8.count + field.withUnsafeBytesOfValue { $0.count } + 4 }

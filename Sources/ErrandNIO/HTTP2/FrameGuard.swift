@@ -52,7 +52,7 @@ final class FrameGuard: ChannelInboundHandler {
                 let step = look(at: kept)
                 missing = step.missing
                 guard excess == nil, step.consumed > 0 else { continue }
-                // At most one frame is kept, and the whole frame is passed on.
+                // `kept` has at most one frame, so all bytes of `kept` are passed on.
                 let whole = kept
                 kept = ByteBuffer()
                 context.fireChannelRead(wrapInboundOut(whole))

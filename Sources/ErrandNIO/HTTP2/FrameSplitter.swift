@@ -29,7 +29,7 @@ struct FrameHeader: Sendable, Hashable {
 /// other read, the parser keeps all bytes. Therefore the splitter passes on bytes only up to the last end of a frame, or up to a byte
 /// within DATA without padding. The rest of the read bytes waits for more bytes. The rest is at most one frame.
 struct FrameSplitter: Sendable {
-    /// The next step with received bytes.
+    /// The result for the received bytes.
     struct Step: Sendable, Hashable {
         /// The number of bytes to pass on.
         let consumed: Int

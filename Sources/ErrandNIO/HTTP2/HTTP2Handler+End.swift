@@ -90,7 +90,7 @@ extension HTTP2Handler {
     }
 
     private func cancel(_ number: Int32, because error: (any Error)?) {
-        // If the connection closes after its exchange in any case, no ping is needed to check the connection.
+        // With an idle timeout of zero, the connection closes after its exchange, and no ping is needed to check the connection.
         let probe = pool.settings.idleTimeout > .zero ? machine.cancel(number) : .none
         settle(number, error, code: .cancel, probe)
     }
@@ -219,7 +219,7 @@ extension HTTP2Handler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if let error = error as? HTTP2ConnectionError, let code = error.codeOfGuard {
-            // A closing connection waits for the end of the server's side. The error ends this wait.
+            // A closing connection waits for the end of the server's side. An error of ``FrameGuard`` ends this wait.
             if isClosing { context.closeAtOnce() } else { breakConnection(code, error) }
             return
         }
@@ -306,8 +306,8 @@ extension HTTP2Handler {
         close()
     }
 
-    /// Closes the connection. Over TLS, the channel continues to read for a short time, unless the transport is shut down.
-    /// See ``HTTP2Limits/closeTimeout``.
+    /// Closes the connection. Unless the transport is shut down, the channel of a TLS connection continues to read for a short time. See
+    /// ``HTTP2Limits/closeTimeout``.
     func close() {
         machine.close()
         let isUrgent = pool.isShutDown

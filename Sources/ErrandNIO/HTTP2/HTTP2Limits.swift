@@ -79,8 +79,8 @@ extension NIOHTTP2Handler {
         // Some servers send a ping with each batch of data.
         connection.controlFrameRateLimit.maximumCount = 2000
         var stream = StreamConfiguration()
-        // This limit of `NIOHTTP2Handler` can't be switched off, but a window of 1 ns never contains 1,000 resets. An overloaded server
-        // may refuse many streams. Therefore `HTTP2Limits.otherFrames` counts resets in proportion to the frames of the client.
+        // An overloaded server may refuse many streams. Therefore `HTTP2Limits.otherFrames` counts resets in proportion to the frames of
+        // the client. The limit of `NIOHTTP2Handler` on resets can't be switched off, but a window of 1 ns never contains 1,000 resets.
         stream.streamResetFrameRateLimit.maximumCount = 1000
         stream.streamResetFrameRateLimit.windowLength = .nanoseconds(1)
         return NIOHTTP2Handler(

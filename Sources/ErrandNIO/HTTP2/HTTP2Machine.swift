@@ -40,7 +40,7 @@ struct HTTP2Machine: Sendable {
         var missingBytes: Int64?
         /// The number of bytes that the server may send before this side allows more bytes.
         var windowBytes: Int
-        /// Whether the connection waits until the reader has read more of the response.
+        /// Whether the stream's window must not grow until the reader has read more of the response.
         var isHeldBack = false
         /// Whether the head was sent. While the network takes no bytes, the head waits. The body must not be sent before the head.
         var isOpen = false
@@ -63,7 +63,7 @@ struct HTTP2Machine: Sendable {
             /// Delivers the data that these streams have received, and allows the server to send more data. A stream may be
             /// listed twice.
             case deliver([Int32])
-            /// Fails a stream whose error was not reported. `NIOHTTP2Handler` has reset the stream because of this error.
+            /// Fails a stream that `NIOHTTP2Handler` has reset because of an error, without a report of this error.
             case fail(Int32)
             /// Starts the upload of a stream whose head has been sent.
             case startUpload(Int32)

@@ -3,14 +3,14 @@
 ///
 /// Without a check, more requests would be sent over a lost connection, and the callers would have to cancel these requests. On the other
 /// hand, a working server may close the connection after a fast sequence of resets. Therefore, a ping is sent with the reset. Until the
-/// response to the ping, the stream counts toward the server's limit on streams. If neither this response nor another frame is received in
-/// time, no further request begins on the connection.
+/// response to the ping, the stream counts toward the server's limit on streams. If no frame is received within
+/// ``HTTP2Limits/probeTimeout``, no further request begins on the connection.
 ///
-/// One ping is in flight at a time. The next ping waits for HEADERS or DATA. Some servers count the pings between HEADERS or DATA frames,
-/// and close the connection after a few pings.
+/// One ping is in flight at a time. The next ping is sent only after HEADERS or DATA were received. Some servers count the pings between
+/// HEADERS or DATA frames, and close the connection after a few pings.
 struct ResetProbe: Sendable {
     enum Action: Sendable, Equatable {
-        /// The stream is free immediately.
+        /// No ping is sent. The stream stops counting toward the limit immediately.
         case none
         /// The stream counts toward the limit until the response to the ping in flight.
         case hold

@@ -11,7 +11,8 @@ struct SlowFieldScan: Sendable {
     static let nameBytes = 1024
     /// The maximum number of non-ASCII bytes in the value of `:status`: 1 KiB.
     static let statusBytes = 1024
-    /// The longest Huffman-coded value of `:status`, in encoded bytes: 16 KiB. A byte outside ASCII takes 20 bits or more in this code.
+    /// The longest Huffman-coded value of `:status`, in encoded bytes: 16 KiB. A byte outside ASCII takes 20 bits or more in the Huffman
+    /// code.
     static let codedStatusBytes = 16 * 1024
     /// The maximum number of entries in the dynamic table. Each entry takes 32 or more of the table's 4,096 bytes ([RFC 7541, section
     /// 4.1](https://www.rfc-editor.org/rfc/rfc7541#section-4.1)).

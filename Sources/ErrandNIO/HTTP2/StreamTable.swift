@@ -4,8 +4,8 @@
 /// Identifiers are consecutive odd numbers, so their low bits serve as the hash. Unlike in a dictionary, a change in place allocates no
 /// memory.
 struct StreamTable<Value> {
-    /// The identifiers; 0 marks a free place. At least one place is free. Each identifier is at its home index (`ownPlace`) or at a later
-    /// index. Between these two indices, no place is free.
+    /// The identifiers; 0 marks a free slot. At least one slot is free. Each identifier is at its home index (`ownPlace`) or at a later
+    /// index. Between these two indices, no slot is free.
     private var numbers: [Int32] = []
     private var values: [Value?] = []
     private(set) var count = 0
@@ -76,8 +76,8 @@ struct StreamTable<Value> {
         for case (let number, let value?) in former { insert(value, for: number) }
     }
 
-    /// Removes the entry at `place` without a tombstone: later entries of the probe sequence move back into the gap if their home index
-    /// allows this.
+    /// Removes the entry at the index `place` without a tombstone: later entries of the probe sequence move back into the gap if their home
+    /// index allows this.
     private mutating func free(_ place: Int) {
         var free = place
         numbers[free] = 0

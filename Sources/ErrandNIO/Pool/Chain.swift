@@ -1,5 +1,5 @@
 #if SWIFT_NIO
-/// A list of slots. ``ChainLinks`` has the links between the slots.
+/// A list of slots. The links between the slots are in a ``ChainLinks``.
 struct Chain: Sendable {
     fileprivate(set) var first: Int?
     fileprivate(set) var last: Int?

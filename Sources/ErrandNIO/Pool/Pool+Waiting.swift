@@ -56,7 +56,8 @@ extension Pool {
                 state.waits.removeFirst()
                 let ticket = first.element.ticket
                 let reason = state.reason(of: ticket)
-                // A connection is now being opened for the exchange. Therefore, another wait has begun.
+                // A connection is now being opened for the exchange. Therefore, the wait in the queue is over, and the wait for connecting
+                // has begun.
                 if !first.element.isConnecting, case .attempt? = reason.wait, reason.attempt != nil { continue }
                 guard let (exchange, work) = state.machine.withdraw(ticket) else { continue }
                 expired.append((exchange, first.element, reason, work))

@@ -1,8 +1,7 @@
 #if SWIFT_NIO
 /// The choice between two keys that an exchange could use.
 extension PoolMachine {
-    /// Prefers a key. Some exchanges can use connections of this key or of another key. If this key has connections or waiters, these
-    /// exchanges use this key.
+    /// Prefers a key: if the key has connections or waiters, an exchange that could also use another key uses the preferred key.
     mutating func prefer(_ key: Key) {
         guard let index = groups.index(forKey: key), !groups.values[index].isPreferred else { return }
         groups.values[index].isPreferred = true

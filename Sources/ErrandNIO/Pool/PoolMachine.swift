@@ -83,7 +83,7 @@ struct PoolMachine<Key: Hashable & Sendable, Waiter: Sendable, Link: AnyObject &
     private(set) var isShutDown = false
     /// For each key without connections, the number of exchanges that its last connection took at a time.
     var remembered = BoundedTable<Key, Int>(limit: Self.rememberedKeys)
-    /// The number of preferred groups.
+    /// The number of preferred keys.
     var preferredCount = 0
     /// The slots of shared connections, by the keys of the guests.
     var sharedSlots: [Key: Int] = [:]

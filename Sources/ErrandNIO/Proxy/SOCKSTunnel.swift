@@ -41,7 +41,8 @@ struct SOCKSTunnel: Tunnel {
             return choose(method)
         case .authentication:
             guard bytes.readableBytes >= 2, let reply = bytes.readBytes(length: 2) else { return .wait }
-            // RFC 1929 requires version 1. Some proxies send another version.
+            // RFC 1929 requires the version 1 in the first byte, but some proxies send another version. Therefore, the first byte is not
+            // checked.
             guard reply[1] == 0 else { return refuse("refused the user and the password", .refused) }
             return request()
         case .reply: return reply(&bytes)
@@ -119,7 +120,7 @@ struct SOCKSTunnel: Tunnel {
         return "\(text) (SOCKS reply \(code))"
     }
 
-    /// - Parameter first: the byte at the place of the SOCKS version.
+    /// - Parameter first: the byte in which a SOCKS proxy sends its version.
     private static func mismatch(_ first: UInt8) -> String {
         switch first {
         case UInt8(ascii: "H"): "does not speak SOCKS 5, but HTTP; configure it as an HTTP proxy"

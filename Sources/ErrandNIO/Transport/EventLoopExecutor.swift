@@ -46,7 +46,7 @@ private final class JobQueue: Sendable {
 
     init(_ loop: any EventLoop) { self.loop = loop }
 
-    /// Adds a job. Returns whether a run must be scheduled.
+    /// Adds a job. Returns whether the caller must schedule ``runTurn()``.
     func add(_ job: UnownedJob, of executor: UnownedTaskExecutor) -> Bool {
         state.withLock { state in
             state.waiting.append((job, executor))

@@ -14,7 +14,7 @@ public struct JSONSequenceSplitter: Sendable {
         public let number: Int
         /// The bytes of the text, with its white space.
         public let bytes: [UInt8]
-        /// Whether the text ends before its outermost value is complete. A number, `true`, `false` or `null` is also cut off if
+        /// Whether the text ends before its outermost value is complete. A number, `true`, `false` or `null` also counts as incomplete if
         /// no white space follows ([section 2.4](https://www.rfc-editor.org/rfc/rfc7464#section-2.4)).
         public let isCutOff: Bool
     }
