@@ -403,6 +403,8 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
                 try await Samples.add("needle", bytes: bytes, to: store, Samples.key("/a"))
                 try await store.removeAll(urls: ["https://a.example/none"])
             }
+            // The released store closes its files on another thread, and writes the log into the database before.
+            await eventually { !files.areOpen }
             // Changes the last occurrence of the name in the body, wherever the body is.
             var changed = 0
             for name in files.all where !name.hasSuffix("-shm") && name != "secret" && name != "lock" {

@@ -49,8 +49,12 @@ final class FaultyCookieStore: CookieStore {
         case .losesConcurrentChanges:
             // Removes the cookies that other tasks have stored meanwhile.
             let before = Set(try await store.load().map(\.key))
-            for _ in 0..<5 { await Task.yield() }
-            removed += try await store.load().map(\.key).filter { !before.contains($0) }
+            var others: [Cookie.Key] = []
+            for _ in 0..<20 where others.isEmpty {
+                try? await Task.sleep(for: .milliseconds(2))
+                others = try await store.load().map(\.key).filter { !before.contains($0) }
+            }
+            removed += others
         default: break
         }
         let all = try await store.apply(changed: changed, removed: removed)

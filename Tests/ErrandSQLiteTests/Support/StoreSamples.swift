@@ -91,6 +91,14 @@ struct StoreFiles {
         ((FileManager.default.enumerator(atPath: path)?.allObjects as? [String]) ?? []).sorted()
     }
 
+    /// Whether this process has a file of the folder open. Known on Linux alone; elsewhere `false`.
+    var areOpen: Bool {
+        let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return descriptors.contains { name in
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name))?.contains(path + "/") == true
+        }
+    }
+
     func permissions(_ name: String) -> Int {
         ((try? FileManager.default.attributesOfItem(atPath: path + "/" + name)[.posixPermissions] as? Int) ?? nil) ?? -1
     }
