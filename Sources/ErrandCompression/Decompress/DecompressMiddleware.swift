@@ -36,8 +36,8 @@ public import ErrandCore
 /// **Place:** outside `cache`, which stores the bytes on the wire; inside `redirect` and `validateStatus`. Observers of sizes on
 /// the wire, such as `metrics`, belong inside this layer.
 ///
-/// **Per request:** with `request.options.decompress = .off`, this middleware requests and decodes no compressed content. `.use(limits)`
-/// sets other limits.
+/// **Per request:** with `request.options.decompress = .off`, this middleware requests and decodes no compressed content. With
+/// `.use(limits)`, these limits replace the limits of the stack.
 public struct DecompressMiddleware: HTTPMiddleware {
     private let limits: DecompressionLimits
 

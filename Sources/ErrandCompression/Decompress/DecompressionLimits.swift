@@ -4,8 +4,8 @@
 ///
 /// Two more limits are fixed: the size of the window in Brotli and Zstandard, and 1,000 successive members or frames without content.
 public struct DecompressionLimits: Sendable, Hashable {
-    /// The default limits: 100 decoded bytes for each received byte, if the body exceeds 1 MiB when it is decoded. The number of bytes has
-    /// no other limit. A body has at most 5 codings.
+    /// The default limits: 100 decoded bytes for each received byte, if the body exceeds 1 MiB when it is decoded. The number of decoded
+    /// bytes has no other limit. A body has at most 5 codings.
     public static let standard = DecompressionLimits()
 
     /// The largest number of bytes that each coding of a body may produce: at least 0. `nil`, the default, sets no limit.

@@ -73,8 +73,8 @@ package struct NoVarySearch: Sendable, Hashable {
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
-    /// Returns a text that two queries have in common if, and only if, they select the same response (section 6 of the draft); `nil` if
-    /// the whole query selects the response, octet by octet.
+    /// Returns a text that two queries have in common if, and only if, they select the same response (section 6 of the draft). `nil` if the
+    /// whole query selects the response, octet by octet.
     ///
     /// The text names the rule too. Therefore, two responses with different rules never have the same text.
     ///

@@ -61,7 +61,8 @@ public struct MockResponse: Sendable {
     /// The trailer fields after the body. With trailer fields, ``Framing/automatic`` sends the body in chunks. `nil`, the default: the
     /// server sends the trailer fields of the body's source, if the source has any.
     public var trailers: HTTPFields?
-    /// The wait before the first informational response (1xx) or, without one, before the head, on the server's clock: zero by default.
+    /// The wait before the first informational response (1xx), or before the head if there is no informational response: zero by default.
+    /// The server's clock measures the wait.
     public var headDelay = Duration.zero
     /// The wait before each part of the body, on the server's clock: zero by default.
     public var chunkPause = Duration.zero

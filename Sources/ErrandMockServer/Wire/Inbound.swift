@@ -107,7 +107,7 @@ final class Inbound: Sendable {
     /// Whether a part is buffered. Buffered parts are not lost when the connection ends.
     var hasParts: Bool { state.withLock { !$0.parts.isEmpty } }
 
-    /// Stops reading. The end of the connection is still detected.
+    /// Stops reading from the socket. The server still detects when the connection ends.
     func hold() { state.withLock { $0.isHeld = true } }
 
     /// Limits the number of parts that are read in advance to one.

@@ -156,8 +156,8 @@ final class Exchange: Sendable {
     /// ([RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)).
     func moveOnAsMisdirected() -> Bool { moveOn(for: .misdirected) }
 
-    /// Moves the exchange off a connection whose server requires HTTP/1.1. Returns true at most once. If the result is true, the
-    /// request may be sent over a connection of HTTP/1.1, with any method, because the server has not processed the request.
+    /// Moves the exchange off a connection whose server requires HTTP/1.1. Returns true at most once. If the result is true, the request
+    /// may be sent over a connection of HTTP/1.1. Any method is allowed, because the server has not processed the request.
     func moveOnToHTTP1() -> Bool {
         guard moveOn(for: .needsHTTP1) else { return false }
         useHTTP1()

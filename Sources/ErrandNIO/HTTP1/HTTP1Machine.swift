@@ -215,7 +215,7 @@ struct HTTP1Machine: Sendable {
 
     // MARK: The end
 
-    /// Closes the connection, for any reason. Returns how far the exchange in progress has come; `nil` if there is no exchange.
+    /// Closes the connection, for any reason. Returns the progress of the current exchange; `nil` if there is no exchange.
     mutating func close() -> ExchangePosition? {
         defer { (state, isDraining) = (.closed, true) }
         return position

@@ -107,8 +107,8 @@ struct HTTP2ResponseFields {
 
     var response: HTTPResponse { HTTPResponse(status: .init(code: status ?? 0), headerFields: fields) }
 
-    /// Returns the length of the body of a final response to `method`, in bytes. 0 if such a response has no body; `nil` if the server did
-    /// not declare the length.
+    /// Returns the length of the body of a final response to `method`, in bytes. The length is 0 if such a response has no body. `nil` if
+    /// the server did not declare the length.
     func bodyLength(to method: HTTPRequest.Method) -> Int64? { method.responseHasBody(status: status ?? 0) ? contentLength : 0 }
 
     /// Returns the length of the body of a final response; `nil` if the length is not known before the end of the body.

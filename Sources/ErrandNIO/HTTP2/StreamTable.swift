@@ -76,8 +76,8 @@ struct StreamTable<Value> {
         for case (let number, let value?) in former { insert(value, for: number) }
     }
 
-    /// Removes the entry at the index `place` without a tombstone: later entries of the probe sequence move back into the gap if their home
-    /// index allows this.
+    /// Removes the entry at the index `place` without a tombstone. Later entries of the probe sequence move back into the gap if their home
+    /// index allows the move.
     private mutating func free(_ place: Int) {
         var free = place
         numbers[free] = 0

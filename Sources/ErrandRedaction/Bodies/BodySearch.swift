@@ -77,7 +77,8 @@ struct BodySearch {
 
     // MARK: Nested texts
 
-    /// Examines a nested text: JSON, a form, a URL, or plain text. Returns `nil` if the text contains no secret.
+    /// Returns a nested text without its secrets, and the secrets; `nil` if the text contains no secret. The nested text is JSON, a form, a
+    /// URL, or plain text.
     ///
     /// - Parameter isWithin: whether the text is nested in JSON or a form.
     func inner(_ text: String, depth: Depth, isWithin: Bool = true) -> (text: String, values: [String])? {

@@ -11,9 +11,11 @@ extension MediaType {
 enum TextDetection {
     /// Returns whether bytes may be text, in UTF-8, in UTF-16 or with one octet for each character.
     ///
-    /// Bytes whose type can't be text (``ErrandFormats/MediaType/mayBeText``) are never text. Of all other bytes, at most 1 % may be
-    /// control characters. The first 512 bytes must contain no control characters. If the type is a type of text, two control characters
-    /// are allowed anywhere. If these bytes have the charset or a byte order mark of UTF-16, they are always text.
+    /// Bytes whose type can't be text (``ErrandFormats/MediaType/mayBeText``) are never text. If the type may be text, or is missing, the
+    /// first matching rule decides. Bytes with the charset or a byte order mark of UTF-16 are text. Bytes with a type of text, such as
+    /// `text/plain` or XML, are text if they contain at most two control characters. Any other bytes are text if at most 1 % of them, and
+    /// none of the first 512 bytes, are control characters other than zero. Such bytes may have zeros only as in UTF-16: more than a third,
+    /// and at most four fifths, of all bytes.
     static func isText(_ bytes: [UInt8], type: MediaType?) -> Bool {
         guard type?.mayBeText != false else { return false }
         let charset = type?[parameter: "charset"]?.utf8.prefix(6).map(\.asciiLowercased)

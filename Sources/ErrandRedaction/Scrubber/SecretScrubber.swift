@@ -24,7 +24,7 @@ package struct SecretScrubber {
     private let automaton: SecretAutomaton
     private let keys: KeySet
     private let base64Keys: KeySet
-    /// Whether a secret has fewer bytes than a key.
+    /// Whether a secret has fewer than ``keyBytes`` bytes.
     private let hasShort: Bool
     private let hasShortInBase64: Bool
 

@@ -81,8 +81,8 @@ final class ExchangeLog: CallObserver {
     /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs the
     /// response and the body at the end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
-        // If the logger does not accept the level of the record, the log must cost nothing. A call that ends with a reader of the response
-        // can still fail, and the logger may accept the level of the failure.
+        // If the logger does not accept the level of the record, the log must cost nothing. If a reader of the response ends the call, the
+        // call can still fail, and the logger may accept the level of this failure.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
         hide(response.request.options.sensitivity)
         let received = Received(response, isRefused: isRefused, by: request)
@@ -141,8 +141,8 @@ final class ExchangeLog: CallObserver {
         let sensitivity: Sensitivity
 
         init(_ response: Response, isRefused: Bool, problem: String = "", by request: Request) {
-            // The copy has neither the body nor the exchange. The log waits for the end of the exchange, and must not keep the exchange
-            // in memory.
+            // `head` is a copy of the response without its body and its exchange. The log waits for the end of the exchange, and must not
+            // keep the exchange in memory.
             var head = Response(head: response.head, request: response.request)
             head.metadata.attempts = response.metadata.attempts
             head.metadata.retryStop = response.metadata.retryStop

@@ -4,7 +4,7 @@ internal import Logging
 /// The parts of a record for the system's log.
 struct SystemLogRecord: Sendable {
     let message: String
-    /// `key=value` for each item of the metadata, ordered by key; empty without metadata.
+    /// `key=value` for each item of the metadata, ordered by key; empty if there is no metadata.
     let metadata: String
     /// Whether this library has written the message, and has replaced the secrets.
     let isRedacted: Bool

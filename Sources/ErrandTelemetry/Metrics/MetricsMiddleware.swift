@@ -159,7 +159,7 @@ private struct MeasuredAttempt: CallObserver {
 }
 
 private enum MetricsOptionKey: SwitchOptionKey {
-    /// The option does not change the exchange.
+    /// Requests with and without metrics may share an exchange, because the option does not change the exchange.
     static func identity(of value: OptionOverride<Never>) -> OptionIdentity { .ignored }
 }
 

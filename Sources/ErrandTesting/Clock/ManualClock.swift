@@ -34,7 +34,7 @@ public final class ManualClock: Clock, Sendable, CustomStringConvertible {
         var sleepers: [QueueTicket: Sleeper] = [:]
         var watchers: [QueueTicket: (count: Int, continuation: CheckedContinuation<Void, any Error>)] = [:]
 
-        /// Removes and returns the watchers whose count is reached.
+        /// Removes and returns the callers of `sleepers(atLeast:)` whose number of sleeping tasks is reached.
         mutating func satisfiedWatchers() -> [CheckedContinuation<Void, any Error>] {
             let satisfied = watchers.filter { $0.value.count <= sleepers.count }
             for ticket in satisfied.keys { watchers[ticket] = nil }

@@ -14,7 +14,7 @@ public struct StubResponse: Sendable {
         /// The bytes on the wire, including the head.
         case raw(Data)
 
-        /// Declares that the content will not be read.
+        /// Releases the content, which will not be read.
         func abandon() { if case .source(let body) = self { body.abandon() } }
     }
 

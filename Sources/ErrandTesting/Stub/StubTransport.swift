@@ -36,7 +36,7 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
     private enum Choice {
         case response(StubResponse, RecordedRequest)
         case none
-        /// A stub may match, but needs the body.
+        /// A stub may match the request, but its matcher must first read the request's body.
         case needsBody
     }
 

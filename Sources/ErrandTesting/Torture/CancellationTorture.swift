@@ -44,7 +44,7 @@ public struct CancellationTorture: Sendable {
         case after
     }
 
-    /// The largest k. The test of a scenario with more jobs fails.
+    /// The largest k: the number of the last job at which a run is cancelled. A scenario with more jobs fails the test.
     public let limit: Int
     /// The maximum duration of one run, by the wall clock. If a run takes longer, the run fails: its task is cancelled, and the
     /// procedure does not wait for the task.
@@ -136,7 +136,7 @@ public struct CancellationTorture: Sendable {
         guard let result = try await result(of: scenario, on: executor) else {
             throw violation("the run did not end within \(hangLimit.inWords) (\(executor.jobs) jobs)")
         }
-        // The number is read before the drain, because cleanup jobs after the end of the scenario do not count.
+        // The number of late jobs is read before the queue is drained, because cleanup jobs after the end of the scenario do not count.
         let late = executor.hasCancelled ? executor.jobs - k : nil
         await executor.drain()
         let wasCancelled = executor.hasCancelled
