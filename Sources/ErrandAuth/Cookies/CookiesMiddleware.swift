@@ -135,10 +135,6 @@ extension CookieJar.Selection {
     fileprivate var words: String { "sent \(sent) of \(sent + leftOut) cookies, because the field has no room for the others" }
 }
 
-extension HTTPField.Name {
-    fileprivate static let clearSiteData = known("Clear-Site-Data")
-}
-
 extension Request {
     /// Whether the app has set a `Cookie` field.
     var hasCookie: Bool { head.headerFields.contains(.cookie) }

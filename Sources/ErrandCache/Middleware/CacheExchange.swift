@@ -117,7 +117,7 @@ struct CacheExchange: Sendable {
         } else {
             status.isStored = false
         }
-        // The status names the cache whose store was used. If there is none, it names the cache nearest the server.
+        // The status of the inner cache stays if this cache has used no stored response.
         if let inner = response.metadata.cacheStatus {
             (status, status.isStored) = (inner, inner.isStored || status.isStored)
         }

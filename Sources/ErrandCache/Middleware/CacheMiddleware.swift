@@ -38,14 +38,14 @@ public import ErrandCore
 /// has no exchange.
 ///
 /// **Two caches:** a stack may have two caches, such as a small store in memory around a store on the disk. Each cache works as if the
-/// other were a part of the server. `metadata.cacheStatus` describes the cache whose stored response was used. If neither store was used,
-/// it describes the inner cache. If a request allows only stored responses, only the outer cache is asked.
+/// other were a part of the server. `metadata.cacheStatus` describes the cache whose stored response was used. If neither cache has used a
+/// stored response, `metadata.cacheStatus` describes the inner cache. If a request allows only stored responses, only the outer cache is asked.
 ///
 /// **Place:** inside `server`, `redirect`, `authenticate`, `cookies` and `decompress`; outside all layers that limit, share or measure
 /// exchanges.
 ///
-/// **Per request:** `request.options.cache` sets the mode, such as `.use(.reload)`. With `.off`, nothing is looked up or stored. But the
-/// response removes stored responses, as the response to an unsafe method or a response with `Clear-Site-Data: "cache"` does.
+/// **Per request:** `request.options.cache` sets the mode, such as `.use(.reload)`. With `.off`, nothing is looked up or stored. The
+/// response to an unsafe method, and a response with `Clear-Site-Data: "cache"`, still remove stored responses.
 public struct CacheMiddleware: HTTPMiddleware {
     /// The owner of the background revalidations. They are cancelled when the last stack with the middleware is released.
     private final class Owner: Sendable {
@@ -144,12 +144,15 @@ public struct CacheMiddleware: HTTPMiddleware {
     /// Sends a request that does not use the cache. But its response removes stored responses like any other response: after an unsafe
     /// method, and with `Clear-Site-Data`.
     private func sendUncached(_ request: Request, to next: some HTTPSender) async throws -> Response {
-        guard let cached = runtime.cacheRequest(request, mode: .standard) else { return try await next.send(request) }
         guard !request.method.isSafe else {
             let response = try await next.send(request)
-            try await runtime.clear(by: response, to: cached)
+            // Most responses clear nothing, and need no parts of the request.
+            if response.headers.contains(.clearSiteData), let cached = runtime.cacheRequest(request, mode: .standard) {
+                try await runtime.clear(by: response, to: cached)
+            }
             return response
         }
+        guard let cached = runtime.cacheRequest(request, mode: .standard) else { return try await next.send(request) }
         let call = CacheCall(request: request, cached: cached, lookup: nil)
         return try await CacheExchange(runtime, call).send(CacheForward(reason: .bypass, mayStore: false), to: next)
     }

@@ -26,7 +26,7 @@ enum InvalidationRule {
     /// Returns the origin whose stored responses the field `Clear-Site-Data` removes; `nil` if the field is missing, or the URL does not
     /// use `https` ([W3C, Clear Site Data](https://www.w3.org/TR/clear-site-data/#header)).
     static func origin(clearedBy response: HTTPResponse, to request: CacheRequest) -> Origin? {
-        let values = response.headerFields[values: .known("Clear-Site-Data")]
+        let values = response.headerFields[values: .clearSiteData]
         guard !values.isEmpty, request.url.scheme.isExactly("https"), ClearSiteData.includesCache(values) else { return nil }
         return request.url.origin
     }

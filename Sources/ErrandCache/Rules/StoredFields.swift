@@ -20,7 +20,7 @@ enum StoredFields {
 
     /// The fields whose effect must not be repeated when a stored response is used after a request.
     private static let unrepeatable: Set<HTTPField.Name> = [
-        .setCookie, .known("Set-Cookie2"), .known("Clear-Site-Data"), .strictTransportSecurity,
+        .setCookie, .known("Set-Cookie2"), .clearSiteData, .strictTransportSecurity,
     ]
 
     /// Returns the fields to store. These fields are left out:

@@ -6,4 +6,7 @@ extension HTTPField.Name {
         guard let known = HTTPField.Name(name) else { preconditionFailure("name must be the name of a field (is '\(name)')") }
         return known
     }
+
+    /// `Clear-Site-Data`: the data of a site that the client must remove.
+    package static let clearSiteData = known("Clear-Site-Data")
 }
