@@ -39,7 +39,8 @@ public import ErrandCore
 ///
 /// **Two caches:** a stack may have two caches, such as a small store in memory around a store on the disk. Each cache works as if the
 /// other were a part of the server. `metadata.cacheStatus` describes the cache whose stored response was used. If neither cache has used a
-/// stored response, `metadata.cacheStatus` describes the inner cache. If a request allows only stored responses, only the outer cache is asked.
+/// stored response, `metadata.cacheStatus` describes the inner cache. If a request allows only stored responses, only the outer cache is
+/// asked.
 ///
 /// **Place:** inside `server`, `redirect`, `authenticate`, `cookies` and `decompress`; outside all layers that limit, share or measure
 /// exchanges.
