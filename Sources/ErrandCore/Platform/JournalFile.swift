@@ -59,7 +59,7 @@ final class JournalFile: Sendable {
         let file = try PartialFile(path: path, .either, calls: calls)
         let length = try file.lengthBytes()
         guard length <= limitBytes else {
-            throw FileWriteError(path: path, operation: "open", code: EFBIG, reason: "it has more than \(limitBytes) bytes")
+            throw FileWriteError(path: path, operation: "open", code: EFBIG, reason: "it has more than \(limitBytes.counted("byte"))")
         }
         let data = try file.read(count: Int(length), at: 0)
         guard data.prefix(Self.header.count) == Self.header.prefix(data.count) else {
@@ -115,7 +115,7 @@ final class JournalFile: Sendable {
 
     private func checkRoom(_ length: Int) throws(FileWriteError) {
         guard length > limitBytes else { return }
-        throw FileWriteError(path: path, operation: "write", code: EFBIG, reason: "it would have more than \(limitBytes) bytes")
+        throw FileWriteError(path: path, operation: "write", code: EFBIG, reason: "it would have more than \(limitBytes.counted("byte"))")
     }
 
     /// Appends a record.
