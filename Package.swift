@@ -215,9 +215,11 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["MockServer"])),
             ]
         ),
-        .target(name: "ErrandConformance", dependencies: ["ErrandCore", "ErrandTesting"]),
-        // Separate, so that a test of a store links no middleware and no stubs.
-        .target(name: "ErrandStoreConformance", dependencies: ["ErrandAuth", "ErrandCache", "ErrandCore"]),
+        // The common part of the suites.
+        .target(name: "ErrandBehaviors"),
+        .target(name: "ErrandConformance", dependencies: ["ErrandBehaviors", "ErrandCore", "ErrandTesting"]),
+        // Separate, so that a test of a store links no stubs.
+        .target(name: "ErrandStoreConformance", dependencies: ["ErrandAuth", "ErrandBehaviors", "ErrandCache", "ErrandCore"]),
 
         // MARK: Tests
         // The counters of the allocator.

@@ -1,1 +1,2 @@
+@_exported public import ErrandBehaviors
 @_exported public import ErrandTesting

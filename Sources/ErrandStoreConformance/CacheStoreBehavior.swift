@@ -1,3 +1,4 @@
+public import ErrandBehaviors
 public import ErrandCache
 internal import ErrandCore
 internal import HTTPTypes
@@ -29,7 +30,7 @@ public import Testing
 /// ```
 ///
 /// A check waits for the store without a timeout. Give the suite the trait `.timeLimit(.minutes(1))`.
-public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+public struct CacheStoreBehavior: ConformanceBehavior {
     /// The limits of a store, which a behavior chooses.
     public struct Limits: Sendable, Hashable {
         /// The largest number of bytes, as ``/ErrandCache/CacheUsage/limitBytes``.
@@ -62,11 +63,6 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
     ///   and returns another store of the same place at each call. For all other behaviors, the closure is called once.
     /// - Throws: the errors of `make`, and the errors of the store.
     public func check(_ make: @Sendable (Limits) async throws -> any CacheStore) async throws { try await run(make) }
-
-    /// The name and the rule.
-    public var description: String { "\(name): \(summary)" }
-    /// The name, for test reports.
-    public var testDescription: String { name }
 
     /// The behaviors of every store.
     public static let all: [CacheStoreBehavior] = reading + writing + removing + limits

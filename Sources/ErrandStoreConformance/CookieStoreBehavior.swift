@@ -1,5 +1,6 @@
 #if Auth
 public import ErrandAuth
+public import ErrandBehaviors
 internal import ErrandCore
 public import Testing
 
@@ -24,7 +25,7 @@ public import Testing
 ///
 /// The clock of the store must show the current date, because cookies expire. A check waits for the store without a timeout. Give the
 /// suite the trait `.timeLimit(.minutes(1))`.
-public struct CookieStoreBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+public struct CookieStoreBehavior: ConformanceBehavior {
     typealias Make = @Sendable () async throws -> any CookieStore
 
     /// The unique name of the behavior.
@@ -43,11 +44,6 @@ public struct CookieStoreBehavior: Sendable, CustomStringConvertible, CustomTest
     ///   store of the same place at each call. For all other behaviors, the closure is called once.
     /// - Throws: the errors of `make`, and the errors of the store.
     public func check(_ make: @Sendable () async throws -> any CookieStore) async throws { try await run(make) }
-
-    /// The name and the rule.
-    public var description: String { "\(name): \(summary)" }
-    /// The name, for test reports.
-    public var testDescription: String { name }
 
     /// The behaviors of every store.
     public static let all: [CookieStoreBehavior] = [

@@ -1,3 +1,4 @@
+public import ErrandBehaviors
 public import ErrandCore
 internal import ErrandTesting
 internal import Synchronization
@@ -11,7 +12,7 @@ public import Testing
 /// @Test(arguments: MiddlewareBehavior.all)
 /// func conforms(to behavior: MiddlewareBehavior) async throws { try await behavior.check(Self.mine) }
 /// ```
-public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+public struct MiddlewareBehavior: ConformanceBehavior {
     /// The unique name of the behavior.
     public let name: String
     /// The rule, as a sentence.
@@ -39,11 +40,6 @@ public struct MiddlewareBehavior: Sendable, CustomStringConvertible, CustomTestS
     public func check(_ middleware: MiddlewareUnderTest, patience: Duration) async throws {
         try await Patience.bounded(name, patience) { [run] in try await run(middleware) }
     }
-
-    /// The name and the rule.
-    public var description: String { "\(name): \(summary)" }
-    /// The name, for test reports.
-    public var testDescription: String { name }
 
     /// All behaviors.
     public static let all = passing + whole + ending + failing

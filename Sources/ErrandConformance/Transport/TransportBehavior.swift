@@ -1,3 +1,4 @@
+public import ErrandBehaviors
 public import ErrandCore
 public import ErrandTesting
 public import Testing
@@ -31,7 +32,7 @@ public import Testing
 ///
 /// In this library, middleware handles content codings, redirects, cookies and caching. If neither the transport nor a given
 /// middleware handles one of these features, leave out the feature's behaviors by name.
-public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestStringConvertible {
+public struct TransportBehavior: ConformanceBehavior {
     /// One run of a behavior: the server's stubs and the check.
     public struct Check: Sendable {
         /// The stubs that the server must serve.
@@ -88,11 +89,6 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
         return check
     }
 
-    /// The name and the rule.
-    public var description: String { "\(name): \(summary)" }
-    /// The name, for test reports.
-    public var testDescription: String { name }
-
     /// All behaviors, grouped by topic.
     public static let all: [TransportBehavior] =
         messages + fields + bodies + contentCodings + followed + interleaved + given + sentOnce + asTheyAre + toTheEnd
@@ -107,21 +103,6 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
             "NotHTTP", "BadHTTPCase", "NoReason", "204WithContentLength", "304WithContentLength", "IncompleteBody", "NoLengthHint",
             "ConflictingContentLength",
         ].map { ($0, "the server's bytes need a socket, and HTTP/1.1") })
-
-    /// Returns all behaviors except the named behaviors.
-    ///
-    /// - Parameter reasons: the names of the behaviors to leave out, each with a reason.
-    /// - Precondition: each name is the name of a behavior, and no reason is empty.
-    public static func all(excluding reasons: [String: String]) -> [TransportBehavior] {
-        let names = all.map(\.name)
-        for (name, reason) in reasons {
-            precondition(
-                names.contains(name),
-                "excluding must name behaviors (is '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
-            precondition(!reason.isEmpty, "the reason for '\(name)' in excluding must not be empty")
-        }
-        return all.filter { reasons[$0.name] == nil }
-    }
 }
 
 /// A transport to check, with its server's address, and with the middleware for behaviors that need middleware.
