@@ -11,26 +11,27 @@ internal import ErrandFormats
 ///     .server("https://api.example/v1")
 /// ```
 ///
-/// **Challenges:** if a response asks for a proof (status 401), and the scheme has another proof, the request is sent again with
-/// the new proof. This second request requires a body that can be sent again. If the request is sent again, the challenge is one of the
-/// `attempts` in the metadata.
+/// **Challenges:** if a response asks for a proof (status 401), and the scheme has another proof, the request is sent again with the new
+/// proof. This second request requires a body that can be sent again. After this second request, `metadata.attempts` lists the attempt that
+/// got the challenge.
 ///
 /// If the scheme has no other proof, the response is returned, and `metadata.authenticationStop` has the reason. A refused proof is never
-/// sent twice in a call. A call responds to at most 20 challenges. With an outer `retry`, both rules apply to each of its attempts.
+/// sent twice in a call. A call responds to at most 20 challenges. With an outer `retry`, these two rules apply to each attempt separately.
 ///
 /// **Origins that get the credentials:** if `origins` is set, only these origins get the credentials. If `origins` is `nil`, each origin
 /// that a request itself names gets the credentials. Without `origins`, these origins get no credentials:
 /// - the target of a redirect to another origin
 /// - the origin of an absolute URL, if the outer ``/ErrandMiddleware/ServerMiddleware`` has another origin
 ///
-/// A request that already has the scheme's field (`Authorization`) is sent unchanged, and its response is returned.
+/// A request that already has the scheme's field (`Authorization`) is sent unchanged. Its response is returned, even if the response is a
+/// challenge.
 ///
 /// **Place:** inside `server`, `retry` and `redirect`, so that each attempt and each hop gets new credentials. The place is also
 /// outside `cache` and `coalesce`, which distinguish accounts by `request.options.credentialIdentity`.
 ///
-/// **Per request:** with `request.options.authenticate = .off`, a request carries no credentials. With `.use(.basic(…))`, a
-/// request carries other credentials. If all requests have `.use`, the stack needs no scheme: ``HTTPSender/authenticate()``. The
-/// handler `request.options.onChallenge` decides about each challenge before the scheme does.
+/// **Per request:** with `request.options.authenticate = .off`, a request carries no credentials. With `.use(.basic(…))`, a request carries
+/// these credentials in place of the stack's credentials. If all requests have `.use`, the stack needs no scheme:
+/// ``HTTPSender/authenticate()``. The handler `request.options.onChallenge` decides about each challenge before the scheme does.
 public struct AuthenticateMiddleware: HTTPMiddleware {
     /// The maximum number of challenges in one call.
     static let roundLimit = 20
@@ -161,7 +162,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         }
         response.request.head.headerFields[fields: .cacheControl] = request.head.headerFields[fields: .cacheControl]
         response.request.deadline = request.deadline
-        request.report(.authenticationDecision, decision: .init(continues: false, "no new token, but a stored response"))
+        request.report(.authenticationDecision, decision: .init(continues: false, "no new token, and the response comes from a cache"))
         return response
     }
 
@@ -236,7 +237,7 @@ extension AuthenticationProof {
 }
 
 extension Request {
-    /// Returns the request with the proof. The proof's fields and items are declared sensitive.
+    /// Returns the request with the proof. The header fields and query items of the proof are declared sensitive.
     fileprivate func carrying(_ proof: AuthenticationProof) -> Request {
         var request = self
         for name in Set(proof.headers.map(\.name)) { request.head.headerFields[name] = nil }

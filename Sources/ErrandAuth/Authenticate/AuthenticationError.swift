@@ -30,14 +30,14 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         public static let refreshRefused = Code("refreshRefused", "the token is not valid any more, and the server gives no new token")
         /// The token could not be refreshed, but a later refresh may succeed. ``AuthenticationError/underlying`` says why.
         public static let refreshFailed = Code("refreshFailed", "no new token could be obtained")
-        /// The token was refreshed too often in a short time: servers refuse the new tokens too, or the refresh fails repeatedly.
-        /// ``AuthenticationError/underlying`` is the error of the last refresh; `nil` if that refresh succeeded.
+        /// The token was refreshed too often in a short time, because servers refuse each new token, or because the refresh fails
+        /// repeatedly. ``AuthenticationError/underlying`` is the error of the last refresh; `nil` if that refresh succeeded.
         public static let tooManyRefreshes = Code("tooManyRefreshes", "the token was refreshed too often in a short time")
         /// The store could not load or save the token. ``AuthenticationError/underlying`` says why.
         public static let storeFailed = Code("storeFailed", "the token could not be loaded or saved")
         /// Another account has signed in since the request began. The request was not sent with the token of the new account.
         public static let accountChanged = Code("accountChanged", "another account has signed in since the request began")
-        /// The function that refreshes or stores a token has requested the same token.
+        /// The function that refreshes or stores a token has itself requested this token.
         public static let withinRefresh = Code("withinRefresh", "the function that refreshes or stores the token has requested this token")
 
         /// Returns whether the names of two codes are equal.
@@ -80,11 +80,11 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + hint + shownAttempts
     }
 
-    /// A hint about the option for a sign-in through the same client. The request of the sign-in has no credentials yet.
+    /// A hint about the option that a sign-in through the same client needs. The request of the sign-in has no credentials yet.
     private var hint: String { code == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
 
-    /// The number of this failure, by its ``code``. If a request for the credentials failed, such as a refresh, the value is the number of
-    /// that failure. For such a failure, `localizedDescription` also describes the failed request for the credentials, for example:
+    /// The failure number for ``code``. If a request for the credentials failed, such as a refresh, the value is the number of that
+    /// failure. For such a failure, `localizedDescription` also describes the failed request for the credentials, for example:
     /// `Could not connect to the server.`
     public var failureNumber: FailureNumber {
         if let failure = decidingFailure as? any NumberedFailure { return failure.failureNumber }
@@ -130,8 +130,8 @@ extension AuthenticationError {
 }
 
 extension AuthenticationError: DependentFailure {
-    /// The failure of the refresh, or of a request of the store. `nil` for the codes `signedOut`, `refreshRefused` and
-    /// `accountChanged`: for these codes, the properties describe this error itself.
+    /// The failure of the refresh, or of a request of the store. `nil` for the codes `signedOut`, `refreshRefused` and `accountChanged`:
+    /// for these codes, the failure number, the texts and the suggestion describe this error itself.
     public var decidingFailure: (any RequestFailure)? {
         switch code {
         case .signedOut, .refreshRefused, .accountChanged: nil

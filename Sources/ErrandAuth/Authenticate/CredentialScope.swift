@@ -8,7 +8,7 @@ struct CredentialScope: Sendable {
 
     /// Returns whether a request may carry credentials. If `origins` is set, the request's origin must be in the list. If `origins` is
     /// `nil`, the request's origin must not come from a redirect or from a foreign URL. If `hsts` has changed the scheme from `http` to
-    /// `https`, the list may have the `http` origin, because `https` is safer.
+    /// `https`, the `http` origin in the list is enough, because `https` is safer.
     func includes(_ request: Request) -> Bool {
         guard let origins else { return !request.options.hasLeftOrigin }
         func isListed(_ origin: Origin?) -> Bool { origin.map { origins.contains($0) } ?? false }

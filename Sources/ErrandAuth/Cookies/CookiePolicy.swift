@@ -13,7 +13,7 @@ enum CookiePolicy {
         let host = request.origin.host
         let domain = field.domain ?? host
         guard isWithin(host, domain: domain) else { throw refusal(.otherDomain) }
-        // A host that is a public suffix may set a cookie for itself alone.
+        // If a host is a public suffix, the host may set a cookie only for itself.
         let isHostOnly = field.domain == nil || domain.isExactly(host) && PublicSuffixes.contains(domain)
         let isSecure = field.isSecure
         guard !isSecure || request.isSecure else { throw refusal(.insecureOrigin) }
@@ -40,7 +40,7 @@ enum CookiePolicy {
             cookie.domain.utf8.isCookieDomain, cookie.path.utf8.first == UInt8(ascii: "/"), cookie.path.utf8.isCookieText
         else { throw refusal(.invalid) }
         if cookie.sameSite == SetCookie.SameSite.none, !cookie.isSecure { throw refusal(.sameSiteNeedsSecure) }
-        // Some servers read the value of a cookie without a name as a name and a value.
+        // If a cookie has no name, some servers read the first part of its value as the name.
         let shown = name.isEmpty ? cookie.value : cookie.name
         let (isSecurePrefix, isHostPrefix) = (shown.hasCookiePrefix("__Secure-"), shown.hasCookiePrefix("__Host-"))
         if isSecurePrefix || isHostPrefix {
@@ -111,16 +111,16 @@ extension String {
 }
 
 extension String.UTF8View {
-    /// Whether the text can be a name, a value or a path. Such a text has no control characters other than tabs, no semicolons, and
-    /// no white space at its ends.
+    /// Whether the text can be a name, a value or a path. A valid text has no control characters other than tabs, no semicolons, and no
+    /// white space at its ends.
     fileprivate var isCookieText: Bool {
         var text = String(self)
         return text.withUTF8 { ByteScan.firstControl(in: $0).control == nil } && !contains(UInt8(ascii: ";"))
             && first?.isOptionalSpace != true && last?.isOptionalSpace != true
     }
 
-    /// Whether the text can be the domain of a cookie. Such a text is not empty, and does not begin with a dot. It has only visible ASCII
-    /// characters, but no upper-case letters, slashes, semicolons or commas.
+    /// Whether the text can be the domain of a cookie. A domain is not empty, and does not begin with a dot. A domain has only visible
+    /// ASCII characters, but no upper-case letters, slashes, semicolons or commas.
     fileprivate var isCookieDomain: Bool {
         !isEmpty && first != UInt8(ascii: ".")
             && allSatisfy {

@@ -7,7 +7,7 @@ struct CookieRequest: Sendable {
     /// The site that makes the request, compared with the site of the target.
     enum Site: Sendable {
         case same
-        /// Another site, and the response replaces the page.
+        /// Another site makes the request, and the response replaces the page.
         case otherByNavigation
         case other
     }

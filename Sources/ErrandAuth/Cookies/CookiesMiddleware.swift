@@ -24,7 +24,7 @@ internal import ErrandFormats
 /// - a response whose exchange is shared (`coalesce`), if the jar has stored the cookies of that exchange
 ///
 /// Over `https`, `Clear-Site-Data: "cookies"` removes all cookies of the registrable domain ([Clear Site
-/// Data](https://www.w3.org/TR/clear-site-data/)). The cookies of the same response are not stored.
+/// Data](https://www.w3.org/TR/clear-site-data/)). The `Set-Cookie` fields of that response are ignored.
 ///
 /// If cookies are refused or have no room in the field, the event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` says why.
 ///
@@ -39,7 +39,7 @@ internal import ErrandFormats
 /// |---|---|---|---|
 /// | no cookie | none | for all | for all |
 /// | cookies of a jar with a durable ``CookieJar/account`` | the account | for the account | for the account |
-/// | cookies of another jar | volatile: the session of the jar | for the session | nothing |
+/// | cookies of another jar | the session of the jar, which is volatile | for the session | nothing |
 /// | an identity of `authenticate`, with or without cookies | unchanged | for the account | for an account with a name |
 /// | a `Cookie` field of the app, without an identity | none | nothing | nothing |
 ///
@@ -75,12 +75,12 @@ public struct CookiesMiddleware: HTTPMiddleware {
     ///   the store is read; the errors of `next`.
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard let jar = request.options.cookies.resolved(jar) else { return try await next.send(request) }
-        // Usually, the cookies are already loaded. Then no asynchronous call is made, because an asynchronous call costs more than the
-        // search.
+        // Usually, the cookies are already loaded. In this case, no asynchronous call is made, because an asynchronous call costs more than
+        // the search for cookies.
         let known = jar.selection(for: request)
         let selection = if let known { known } else { try await self.loadedSelection(of: jar, for: request) }
         if selection.leftOut > 0 { request.report(.cookieDecision, decision: .init(continues: true, selection.words)) }
-        // Without a cookie, the request is not copied.
+        // If the request carries no cookie, the request is not copied.
         let response = try await selection.octets.isEmpty ? next.send(request) : next.send(carrying(selection, request))
         if response.head.changesCookies { receive(response, of: request, jar, since: selection.use) }
         return response

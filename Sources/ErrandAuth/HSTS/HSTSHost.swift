@@ -23,7 +23,7 @@ public struct HSTSHost: Sendable, Hashable {
     ///   - name: the name of the host, such as `a.example`, in upper or lower case, with or without a dot at the end.
     ///   - includesSubdomains: whether the subdomains demand `https` too. Default: `true`.
     ///   - expires: the instant from which the host no longer demands `https`. Default: `nil`, never. If the instant is not later than
-    ///     `noted`, the host was removed.
+    ///     `noted`, the entry removes the host.
     ///   - noted: the time of the entry. Default: 1970.
     /// - Throws: ``/ErrandCore/InvalidURLError`` if `name` is not the name of a host, or is an IP address.
     public init(

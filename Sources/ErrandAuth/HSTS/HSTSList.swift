@@ -11,7 +11,8 @@ internal import Synchronization
 /// let stack = HTTPStack.default.hsts(hosts).server("https://api.example")
 /// ```
 ///
-/// Several stacks may share the object. ``HSTSMiddleware`` notes the hosts of responses, and looks up the host of each request.
+/// Several stacks may share the object. ``HSTSMiddleware`` adds the hosts of responses (the noted hosts), and looks up the host of each
+/// request.
 ///
 /// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped. The limit
 /// does not include the `preloaded` hosts, and no server can remove these hosts. The library contains no list of hosts.
@@ -91,7 +92,7 @@ public final class HSTSList: Sendable {
 
     // MARK: - Noting
 
-    /// Notes the host of a response if the response has the field `Strict-Transport-Security`.
+    /// Adds the host of a response to the list if the response has the field `Strict-Transport-Security`.
     ///
     /// If the response has several such fields, the first field applies. `max-age=0` removes the host. The field is ignored in these cases
     /// ([RFC 6797, section 8.1](https://www.rfc-editor.org/rfc/rfc6797#section-8.1)):
@@ -167,7 +168,7 @@ public final class HSTSList: Sendable {
 
     /// Removes all noted hosts, in memory and in the store. The preloaded hosts stay.
     ///
-    /// - Throws: the errors of ``load()`` and ``save()``. The hosts in memory are removed even then.
+    /// - Throws: the errors of ``load()`` and ``save()``. Even after an error, the hosts in memory are removed.
     public func removeAll() async throws {
         let loading = await Result(of: { try await load() })
         table.withLock { [time] in $0.removeAll(at: time) }

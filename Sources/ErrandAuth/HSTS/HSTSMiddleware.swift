@@ -1,7 +1,7 @@
 #if Auth
 public import ErrandCore
 
-/// Sends requests by `https` to the hosts that demand `https`, and notes these hosts
+/// Sends requests by `https` to the hosts that demand `https`, and records these hosts
 /// ([RFC 6797](https://www.rfc-editor.org/rfc/rfc6797)).
 ///
 /// ```swift
@@ -21,7 +21,7 @@ public import ErrandCore
 /// **Place:** inside `server` and `redirect`, so that the layer checks the URL of each hop. The place is also outside
 /// `authenticate`, `cookies` and `cache`, which must see the URL that is sent.
 ///
-/// **Per request:** with `request.options.hsts = .off`, the URL stays unchanged, and no host is noted. With `.use(hosts)`, another list
+/// **Per request:** with `request.options.hsts = .off`, the URL stays unchanged, and no host is recorded. With `.use(hosts)`, another list
 /// applies.
 public struct HSTSMiddleware: HTTPMiddleware {
     private let hosts: HSTSList
@@ -101,7 +101,7 @@ private enum HSTSOptionKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// Replaces the stack's list of hosts that demand `https` for this request. `.off`: the URL stays unchanged, and no host is noted.
+    /// Replaces the stack's list of hosts that demand `https` for this request. `.off`: the URL stays unchanged, and no host is recorded.
     /// Default: `.inherited`, the stack's list.
     public var hsts: OptionOverride<HSTSList> {
         get { self[HSTSOptionKey.self] }

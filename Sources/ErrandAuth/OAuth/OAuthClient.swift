@@ -225,7 +225,7 @@ public struct OAuthClient: Sendable {
     /// Posts a form with the client's identity, and reads the response.
     ///
     /// - Parameter needsBody: whether a truncated body is an error if the response has the status 2xx.
-    /// - Throws: the errors of `read`, and of sending the request.
+    /// - Throws: ``OAuthError`` if the endpoint is not secure; the errors of `read` and of the sender.
     func post<Result>(
         _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthResponse) throws -> Result
     ) async throws -> Result {

@@ -2,8 +2,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// A response of an OAuth 2 server with its whole body. The body decides the result. If the body has neither a value nor an error,
-/// the status decides.
+/// A response of an OAuth 2 server with its whole body. The status and the body decide the result:
 ///
 /// | Status | Body with the value | Body with `error` | Both | Any other body |
 /// |---|---|---|---|---|
@@ -11,8 +10,7 @@ internal import ErrandFormats
 /// | 4xx | success | that error | that error | the status; for 401 `invalid_client` |
 /// | other | success | the status | the status | the status |
 ///
-/// For 429, the status decides, unless the error is `slow_down` or `authorization_pending`. A value without an error is a
-/// success, even for 429.
+/// For 429, the status decides, with two exceptions: the error `slow_down` or `authorization_pending`, and a value without an error.
 ///
 /// GitHub and Slack send errors with the status 200. The status of a response must not cause the loss of a rotated token.
 ///
@@ -53,7 +51,7 @@ struct OAuthResponse: Sendable {
     /// Returns the value in the body.
     ///
     /// - Parameter missing: the message of the error if a response with the status 2xx has neither a value nor an error.
-    /// - Throws: ``OAuthError`` or `StatusError`, as in the table.
+    /// - Throws: ``OAuthError`` or `StatusError`, as in the table of ``OAuthResponse``.
     func value<Value: OAuthResponseValue>(_ type: Value.Type, orElse missing: String) throws -> Value {
         let refusal = refusal
         if failure == nil || refusal == nil, let value = read(type) { return value }
@@ -68,7 +66,7 @@ struct OAuthResponse: Sendable {
 
     /// Checks a response that needs no body.
     ///
-    /// - Throws: ``OAuthError`` or `StatusError`, as in the table.
+    /// - Throws: ``OAuthError`` or `StatusError`, as in the table of ``OAuthResponse``.
     func check() throws {
         if let error = error(refusal) { throw error }
     }

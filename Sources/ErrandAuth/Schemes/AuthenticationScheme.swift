@@ -53,7 +53,7 @@ public protocol AuthenticationScheme: Sendable {
     /// streaming body.
     var sendsRequests: Bool { get }
 
-    /// Returns the account of a request without a proof; `nil`, the default, if the account is not known.
+    /// Returns the account to which a request belongs, although the request has no proof; `nil`, the default, if the account is not known.
     ///
     /// If a refresh fails because its server can't be reached, a cache may still have a fresh response of this account. In this case, the
     /// request gets that response.
@@ -165,12 +165,12 @@ public struct ServerChallenge: Sendable, CustomStringConvertible, HidesStorage {
 }
 
 extension CredentialIdentity {
-    /// Returns the identity of an account. Without a name, the identity is volatile. The secrets are compared only in this process.
+    /// Returns the identity of an account. If `account` is `nil`, the identity is volatile. The secrets are compared only in this process.
     static func of(_ account: String?, scheme: String, _ token: String) -> CredentialIdentity {
         account.map { CredentialIdentity(scheme: scheme, account: $0, token) } ?? CredentialIdentity(scheme: scheme, token)
     }
 
-    /// Returns the identity of an account. Without a name, the identity is volatile. The user and the password are compared only in
+    /// Returns the identity of an account. If `account` is `nil`, the identity is volatile. The user and the password are compared only in
     /// this process.
     static func of(_ account: String?, scheme: String, _ user: String, _ password: String) -> CredentialIdentity {
         account.map { CredentialIdentity(scheme: scheme, account: $0, user, password) }

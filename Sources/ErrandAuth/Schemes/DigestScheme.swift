@@ -17,8 +17,8 @@ internal import Synchronization
 /// - `stale`, and `nextnonce` in `Authentication-Info`
 ///
 /// The scheme responds to the strongest challenge of a server. The scheme also reads challenges in unusual forms: see
-/// ``/ErrandFormats/AuthenticationChallenge/parse(_:)``. The server's own proof (`rspauth`) is not checked. The user is not
-/// normalized.
+/// ``/ErrandFormats/AuthenticationChallenge/parse(_:)``. The server's own proof (`rspauth`) is not checked. The user name is used as given,
+/// without Unicode normalization.
 ///
 /// The first request to an origin costs one additional round trip. Each later request carries a proof with the server's last nonce and the
 /// next count. For `auth-int`, a body that is not in memory is read one more time for its hash. If an inner layer such as

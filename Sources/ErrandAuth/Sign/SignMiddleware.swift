@@ -76,7 +76,7 @@ public struct SignMiddleware: HTTPMiddleware {
             .inside(.cookies, because: "the cookies would not be signed"),
             .inside(.decompress, because: "Accept-Encoding would be added after the request was signed"),
             .inside(.cache, because: "requests that the cache can serve would be signed, and the cache would change signed requests"),
-            .inside(.coalesce, because: "no two requests would be equal"),
+            .inside(.coalesce, because: "coalesce would find no equal requests, because their signatures differ"),
             .inside(.hedge, because: "the second request would carry the signature of the first"),
             .inside(.rateLimit, because: "the signature would grow old in the queue"),
             .inside(.concurrencyLimit, because: "the signature would grow old in the queue"),

@@ -75,7 +75,7 @@ struct TokenMachine: Sendable {
     /// Decides whether a request uses the token, waits for a refresh, or fails.
     ///
     /// - Parameters:
-    ///   - refused: the token of the request that the server has refused; `nil` before the first attempt.
+    ///   - refused: the token that the server has refused for this request; `nil` before the first attempt.
     ///   - requester: the account for which the request began; `nil` before the first decision. The request gets no token of
     ///     another account.
     mutating func decision(refusing refused: Issued?, for requester: Int?, at now: Date) -> Decision {

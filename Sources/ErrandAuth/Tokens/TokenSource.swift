@@ -16,14 +16,14 @@ internal import Synchronization
 /// ```
 ///
 /// **Refresh:** a token is refreshed when a server refuses the token, or when the token has expired. In the background, a token is
-/// refreshed shortly before it expires (``RefreshPolicy``). All requests wait for the same refresh.
-/// - A call refreshes the token at most once (with an outer `retry`: each of its attempts). If the server refuses the new token too, the
-///   call ends with the server's response.
+/// refreshed shortly before it expires (``RefreshPolicy``). If several requests need a new token, all of them wait for one refresh.
+/// - A call refreshes the token at most once. With an outer `retry`, each attempt refreshes the token at most once. If the server refuses
+///   the new token too, the call ends with the server's response.
 /// - If the source already has a newer token than the refused token, the request is sent again with the newer token, without a
 ///   refresh.
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
 /// - If a refresh fails, all waiting requests fail with the error of the refresh. If a request was sent before the refresh failed, and the
-///   server refuses its token, the request fails with the same error.
+///   server refuses its token, the request fails with the error of that refresh.
 /// - If a server permanently refuses to refresh a token, the source still uses a valid token. When this token expires, or a server refuses
 ///   the token, the account is signed out.
 /// - If the expiry date of a new token is already in the past, this date or the clock of this machine is wrong. Therefore, the expiry date
@@ -74,7 +74,7 @@ public final class TokenSource: Sendable {
         }
     }
 
-    /// The sources for which this task does work.
+    /// The sources whose refreshes this task is a part of.
     @TaskLocal private static var work: [Mark] = []
 
     /// Marks the work of a source while the work is in progress. When the work has ended, any tasks that are still running are no longer
@@ -260,13 +260,13 @@ public final class TokenSource: Sendable {
         return CredentialIdentity(scheme: "bearer", "\(number)", "\(account)")
     }
 
-    /// The account of the current token, even if the token has expired; `nil` without a token.
+    /// The account of the current token, even if the token has expired; `nil` if there is no token.
     var currentIdentity: CredentialIdentity? {
         let account = state.withLock { $0.machine.token == nil ? nil : $0.machine.account }
         return account.map { identity(ofAccount: $0) }
     }
 
-    /// - Parameter refused: the token of the request that a server has refused.
+    /// - Parameter refused: the token that a server has refused for this request; `nil` if no token was refused.
     func issue(refusing refused: TokenMachine.Issued? = nil, by deadline: Deadline?, for request: Request?) async throws
         -> TokenMachine.Issued
     {

@@ -22,7 +22,7 @@ public protocol TokenStore: Sendable {
     func save(_ token: AccessToken) async throws
     /// Removes the token. Does nothing if the store is empty.
     func remove() async throws
-    /// Proves that the store can keep one more token. By default, does nothing.
+    /// Makes sure that the store can keep one more token. By default, does nothing.
     ///
     /// A source calls this function within ``exclusively(_:)``, before each refresh. If the function throws an error, the source
     /// does not send the refresh. A server that rotates refresh tokens invalidates the old refresh token when it sends the new

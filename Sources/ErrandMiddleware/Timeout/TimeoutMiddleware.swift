@@ -35,7 +35,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
         [
             .outside(
                 .retry,
-                because: "each attempt would have the whole time, and the call no limit; phaseTimeouts(attempt:) limits an attempt"),
+                because: "each attempt would have the whole time, and the call would have no limit; phaseTimeouts(attempt:) limits attempts"),
             .onceWhenSorted(because: "both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"),
         ]
     }

@@ -1,12 +1,13 @@
 #if Auth
-/// The domains of cookies, and the registrable domains of these domains: the sites. An index identifies each cookie and each domain.
+/// The domains that have cookies, and the sites of these domains. A site is a registrable domain. An index identifies each cookie, each
+/// domain and each site.
 ///
 /// Each change of the cookies of a domain takes time in proportion to the cookies of that domain. Removing a domain takes time in
 /// proportion to the domains of its site.
 struct CookieDomains: Sendable {
     /// The cookies with one domain.
     private struct Domain: Sendable {
-        /// The index of the site: of the registrable domain, or of the domain itself if there is no registrable domain.
+        /// The index of the site, which is the registrable domain. If there is no registrable domain, the domain itself is the site.
         let site: Int
         /// The cookies in sending order.
         var cookies: [Int] = []

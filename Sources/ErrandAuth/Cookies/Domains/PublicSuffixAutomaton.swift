@@ -44,7 +44,7 @@ struct PublicSuffixAutomaton: Sendable {
         static let wildcard = 38
     }
 
-    /// The place of the root in the text.
+    /// The position of the root in the text.
     let root: Int
     /// The text.
     let octets: StaticString
@@ -56,7 +56,7 @@ struct PublicSuffixAutomaton: Sendable {
 
         func code(_ place: Int) -> Int { Int(start[place] &- Code.first) }
 
-        /// Returns a number, and the place after the number.
+        /// Returns a number, and the position after the number.
         private func number(_ place: Int) -> (value: Int, end: Int) {
             let first = code(place)
             if first < Code.shortNumbers { return (first, place + 1) }

@@ -9,8 +9,8 @@ internal import ErrandFormats
 /// PublicSuffixes.registrableDomain(of: "www.example.co.uk")  // example.co.uk
 /// ```
 ///
-/// The rules of the list are a part of the program, and have the date ``date``. The program reads no file. A lookup takes time in
-/// proportion to the length of the host.
+/// The program contains the rules of the list in the version of ``date``, and reads no file. A lookup takes time in proportion to the
+/// length of the host.
 ///
 /// A host may have upper case letters, and a dot at the end. The results are in lower case, without this dot. A host in another script,
 /// such as `公司.cn`, is converted to ASCII ([UTS 46](https://www.unicode.org/reports/tr46/)). A host whose last label is a number is treated
@@ -82,7 +82,7 @@ public enum PublicSuffixes {
 
     /// Returns the ASCII form of a host in another script; `nil` if the host has no such form.
     private static func asciiForm(of host: String) -> String? {
-        // The text must be only a host: other characters would become other parts of the URL.
+        // The text must be only a host: another character, such as `/`, would begin another part of the URL.
         guard host.utf8.allSatisfy({ $0 >= 0x80 || $0.isHostNameOctet }) else { return nil }
         return (try? HTTPURL("https://\(host)/"))?.origin.host
     }

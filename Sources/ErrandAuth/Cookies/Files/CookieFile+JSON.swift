@@ -102,7 +102,7 @@ private struct Record: Codable {
     }
 }
 
-/// The dates of the file, in seconds since 1970: the years from 1 to 9999.
+/// The dates that a file can have, in seconds since 1970: the years from 1 to 9999.
 private let dates: ClosedRange<Int64> = -62_135_596_800...NetscapeCookieFile.Entry.latestExpiry
 
 /// A text of a cookie. A server may choose a text that is slow to compare. ``JSONCoding`` refuses to read such a text. Therefore, the text

@@ -4,8 +4,8 @@ internal import ErrandFormats
 internal import Synchronization
 
 extension CookieJar {
-    /// Loads the cookies from the store, unless the cookies are loaded. The first request of a stack loads the cookies too. Cookies
-    /// that the app set before the load are kept.
+    /// Loads the cookies from the store, unless the cookies are already loaded. The first request of a stack also loads the cookies.
+    /// Cookies that the app set before the load are kept.
     ///
     /// If the loading fails, the next call or the next request tries again.
     ///
@@ -32,7 +32,7 @@ extension CookieJar {
     ///
     /// Call this function before a program ends. Without a store, the function does nothing.
     ///
-    /// - Throws: ``CookieJarError``. The changes are kept, and the next write tries again.
+    /// - Throws: ``CookieJarError``. After the error, the jar keeps the changes for the next write.
     public func save() async throws {
         guard store != nil else { return }
         try await runShielded { [self] in try await writer.finish { [self] in try await write() } }
@@ -81,7 +81,7 @@ extension CookieJarError {
 }
 
 extension CookieJar.State {
-    /// Returns the changes that the store lacks, and the removals of all cookies and of sites; `nil` if there are no changes.
+    /// Returns the changes and the removals that the store lacks; `nil` if the store lacks no change.
     mutating func takeChanges() -> (UnwrittenChanges.Batch, Removals)? {
         table.unwritten.isPending ? (table.takeChanges(), unwrittenRemovals) : nil
     }
@@ -91,13 +91,13 @@ extension CookieJar: AccountBoundStore {
     /// Removes all cookies if the jar belongs to the account, or if the jar is bound to no account. Waits until the store has removed the
     /// cookies too.
     ///
-    /// Responses to requests that began earlier don't bring cookies back.
+    /// A response to a request that began before the removal stores no cookies.
     ///
     /// ```swift
     /// try await tokens.signOut(clearing: [jar])
     /// ```
     ///
-    /// - Throws: ``CookieJarError`` if the store can't be changed. The cookies in memory are removed even then.
+    /// - Throws: ``CookieJarError`` if the store can't be changed. Even after this error, the cookies in memory are removed.
     public func forget(_ identity: CredentialIdentity) async throws {
         if let account, !account.isSameAccount(as: identity) { return }
         removeAll()

@@ -29,7 +29,7 @@ internal import Synchronization
 ///
 /// Several stacks may share a jar. A separate jar for each account keeps the accounts apart. All methods may be called from any thread.
 ///
-/// **Caches:** a cache keeps the responses to requests with cookies of this jar for this jar alone. If the jar is bound to a durable
+/// **Caches:** if a request carries cookies of this jar, a cache keeps the response for this jar only. If the jar is bound to a durable
 /// ``account``, the responses belong to the account. Without an account, the responses belong to the session of the jar, and stay in
 /// memory. A session ends when cookies are removed: by the app, or by a server that signs the user out. If another user signs in without a
 /// sign-out, call ``removeAll()`` first, because a server may replace the cookies of the first user without removing a cookie.
@@ -67,7 +67,7 @@ public final class CookieJar: Sendable {
 
     struct State: Sendable {
         var table: CookieTable
-        /// All removals. Responses to earlier requests must not bring cookies back.
+        /// All removals. A response to a request that began before a removal must not store the removed cookies again.
         var removals = Removals()
         /// The removals that the store does not have yet.
         var unwrittenRemovals = Removals()
@@ -189,7 +189,7 @@ public final class CookieJar: Sendable {
         return state.withLock { $0.table.remove(key) }
     }
 
-    /// Removes all cookies. Responses to requests that began earlier don't bring cookies back.
+    /// Removes all cookies. A response to a request that began before the removal stores no cookies.
     public func removeAll() {
         state.withLock { state in
             state.recordRemoval(at: now())
@@ -198,8 +198,8 @@ public final class CookieJar: Sendable {
         writeInBackground()
     }
 
-    /// Removes all cookies of the registrable domain of a URL, such as `example.co.uk`. Responses to requests that began earlier don't
-    /// bring cookies back.
+    /// Removes all cookies of the registrable domain of a URL, such as `example.co.uk`. A response to a request that began before the
+    /// removal stores no cookies of this site.
     public func removeAll(ofSite url: HTTPURL) { removeAll(ofSite: CookieRequest.siteName(of: url.host)) }
 
     func removeAll(ofSite site: String) {
@@ -237,7 +237,7 @@ extension CookieJar {
         var sent = 0
         /// The number of cookies that have no room in the field.
         var leftOut = 0
-        /// The account of the jar, or else the session of the jar; `nil` if there is no cookie.
+        /// The account of the jar; if the jar has no account, the session of the jar. `nil` if there is no cookie.
         var identity: CredentialIdentity?
         /// The number of the last use before the request.
         let use: UInt64
@@ -280,8 +280,8 @@ extension CookieJar {
     ///   - request: the request of the response.
     ///   - use: the number of the last use before the request: ``Selection/use``.
     ///   - sent: the ID of the request that was sent on the wire.
-    ///   - isShared: whether the response belongs to the exchange of another request. The cookies of such a response are stored only if the
-    ///     jar did not get the exchange's cookies before.
+    ///   - isShared: whether the response belongs to the exchange of another request. If true, the cookies are stored only if the jar has
+    ///     not stored the cookies of that exchange yet.
     /// - Returns: the number of all cookies in the fields, and the refused cookies.
     func receive(
         _ fields: HTTPFields, of request: CookieRequest, since use: UInt64, sent: RequestID, isShared: Bool

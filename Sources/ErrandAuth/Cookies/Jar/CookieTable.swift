@@ -17,8 +17,8 @@ struct CookieTable: Sendable {
     private(set) var count = 0
     private(set) var totalBytes = 0
     private var lastOrder: UInt64 = 0
-    /// The number of the session: a new number after the app, a server or another process has removed a cookie. An eviction and an expiry
-    /// begin no new session.
+    /// The number of the session, which changes when the app, a server or another process removes a cookie. An eviction or an expiry does
+    /// not begin a new session.
     private(set) var session: UInt64 = 0
     private var order = UseOrder()
     private var uses = UseOrder.List()
@@ -68,7 +68,7 @@ struct CookieTable: Sendable {
     /// Adds the cookies of a domain, in sending order. A cookie is added only if its path, its expiry, and its attributes
     /// `Secure` and `SameSite` allow the request to carry the cookie.
     ///
-    /// - Parameter date: the current date, after the date was read once.
+    /// - Parameter date: the current date; `nil` until the date is needed for the first time.
     private func addMatches(
         _ request: CookieRequest, of domain: Int, isHost: Bool, to found: inout [Int], at now: () -> HTTPDate, _ date: inout HTTPDate?
     ) {
@@ -188,7 +188,7 @@ struct CookieTable: Sendable {
         return index
     }
 
-    /// Inserts an index into the list of its domain, at its place in sending order.
+    /// Inserts an index into the list of its domain, at its position in sending order.
     private mutating func place(_ index: Int) {
         let (slot, slots) = (slots[index], slots)
         domains.insert(index, into: slot.domain) { slots[$0].isSent(before: slot) }
@@ -236,7 +236,7 @@ struct CookieTable: Sendable {
         drop(index)
     }
 
-    /// Removes a cookie from the table alone.
+    /// Removes a cookie from the table, and records no change for the store.
     private mutating func drop(_ index: Int) {
         guard let cookie = cookies[index] else { return }
         dequeue(index)
@@ -351,7 +351,7 @@ extension CookieTable {
         unwritten.isLoaded = true
         var seen: Set<Int> = []
         for cookie in stored {
-            // A wrong clock may have caused a date that is too late.
+            // If a clock was wrong, the stored expiry date may be too late.
             let cookie = cookie.with(expires: cookie.expires?.atMost(SetCookie.longestLifetime, after: now), created: cookie.created)
             let key = cookie.key
             guard !cookie.hasExpired(at: now), !unwritten.isRemoved(key), (try? CookiePolicy.check(cookie)) != nil else { continue }
@@ -371,7 +371,7 @@ extension CookieTable {
                 if cookies[index] != nil { seen.insert(index) }
             }
         }
-        // Another process has removed the written cookies that are no longer in the store.
+        // If a written cookie is no longer in the store, another process has removed the cookie.
         for index in cookies.indices where cookies[index] != nil && unwritten.isWritten(index) && !seen.contains(index) {
             session += 1
             drop(index)

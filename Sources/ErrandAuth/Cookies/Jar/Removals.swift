@@ -5,11 +5,11 @@ internal import ErrandFormats
 /// The removals of all cookies, and of all cookies of a site.
 ///
 /// **Bound:** the removals of ``siteLimit`` sites are kept exactly. If there are more sites, the earliest removal of a site counts as a
-/// removal of all cookies. Therefore no removal is forgotten. Cookies that are later than the earliest removal are not affected.
+/// removal of all cookies. Therefore no removal is forgotten. Cookies that were created after that removal are not affected.
 struct Removals: Sendable {
     /// The last removal of some cookies.
     struct Removal: Sendable, Equatable {
-        /// The value of the counter of uses: responses to earlier requests must not bring cookies back.
+        /// The value of the use counter: a response to an earlier request must not store the removed cookies again.
         var use: UInt64
         /// The date: cookies of the store that were created at or before the date must not come back.
         var date: HTTPDate
@@ -24,7 +24,8 @@ struct Removals: Sendable {
     static let siteLimit = 1_000
 
     private var ofAll: Removal?
-    /// The table itself has no limit: ``record(_:ofSite:)`` removes the excess, because it needs the removal of each dropped site.
+    /// The table itself has no limit: ``record(_:ofSite:)`` removes the excess, because that function needs the removal of each dropped
+    /// site.
     private var ofSites = BoundedTable<String, Removal>(limit: .max)
 
     /// Records a removal of all cookies of a site, or of all cookies if `site` is nil.

@@ -82,7 +82,7 @@ struct UnwrittenChanges: Sendable {
         isPending = true
     }
 
-    /// Takes all changes. From now on, the store is assumed to have these changes.
+    /// Takes all changes, and assumes that the store has these changes from now on.
     ///
     /// - Parameter cookies: all cookies, by index.
     mutating func take(of cookies: [Cookie?]) -> Batch {
@@ -98,7 +98,7 @@ struct UnwrittenChanges: Sendable {
         return batch
     }
 
-    /// Records that the store lacks a change that was taken.
+    /// Records that the store still lacks a taken change, because the write has failed.
     mutating func restore(_ index: Int) {
         if states[index].isStored { states[index].isChanged = true }
     }

@@ -53,13 +53,14 @@ struct UseOrder: Sendable {
         lastUses[index] = 0
     }
 
-    /// Records a use. Then ``insert(_:_:in:)`` inserts the cookie at the end of a list.
+    /// Records a use. After this call, ``insert(_:_:in:)`` inserts the cookie at the end of a list.
     mutating func use(_ index: Int) { lastUses[index] = count() }
 
-    /// Returns whether a cookie is the last of a list, and was used.
+    /// Returns whether a cookie is the last cookie of a list, and was used at least once.
     func isMostRecentlyUsed(_ index: Int, in list: List) -> Bool { list.last == Int32(index) && lastUses[index] > 0 }
 
-    /// Inserts a cookie into a list, at its place in the order of use. Takes constant time, unless a used cookie comes from another list.
+    /// Inserts a cookie into a list, at its position in the order of use. Takes constant time, unless a used cookie comes from another
+    /// list.
     mutating func insert(_ index: Int, _ scope: Scope, in list: inout List) {
         let (isUsed, number) = (lastUses[index] > 0, Int32(index))
         var older = isUsed ? list.last : list.lastUnused
@@ -76,7 +77,7 @@ struct UseOrder: Sendable {
         let (number, neighbors) = (Int32(index), self[Int32(index), scope])
         if neighbors.older >= 0 { self[neighbors.older, scope].newer = neighbors.newer } else { list.first = neighbors.newer }
         if neighbors.newer >= 0 { self[neighbors.newer, scope].older = neighbors.older } else { list.last = neighbors.older }
-        // Only cookies that were never used are before such a cookie.
+        // All cookies before the last unused cookie are also unused.
         if list.lastUnused == number { list.lastUnused = neighbors.older }
     }
 

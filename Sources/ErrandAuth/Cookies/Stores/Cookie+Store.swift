@@ -3,7 +3,7 @@ internal import ErrandCore
 
 extension [Cookie] {
     /// Returns the cookies of a store after its change. Expired cookies and session cookies are omitted. A cookie that replaces another
-    /// cookie takes the place of the other cookie, and keeps the earlier creation date.
+    /// cookie gets the position of the replaced cookie, and the earlier of the two creation dates.
     ///
     /// - Parameters:
     ///   - changed: the cookies that replace the cookies with the same keys.
