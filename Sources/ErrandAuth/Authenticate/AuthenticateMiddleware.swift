@@ -161,7 +161,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         }
         response.request.head.headerFields[fields: .cacheControl] = request.head.headerFields[fields: .cacheControl]
         response.request.deadline = request.deadline
-        request.report(.authenticationDecision, decision: .init(continues: false, "no new token, but a stored response"))
+        request.report(.authenticationDecision, decision: .init(continues: false, "no new token; a stored response is returned"))
         return response
     }
 

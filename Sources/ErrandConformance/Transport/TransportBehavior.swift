@@ -106,7 +106,7 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
         uniqueKeysWithValues: [
             "NotHTTP", "BadHTTPCase", "NoReason", "204WithContentLength", "304WithContentLength", "IncompleteBody", "NoLengthHint",
             "ConflictingContentLength",
-        ].map { ($0, "the server's bytes need a socket, and HTTP/1.1") })
+        ].map { ($0, "the server must send these bytes over a socket, with HTTP/1.1") })
 
     /// Returns all behaviors except the named behaviors.
     ///
@@ -117,7 +117,7 @@ public struct TransportBehavior: Sendable, CustomStringConvertible, CustomTestSt
         for (name, reason) in reasons {
             precondition(
                 names.contains(name),
-                "excluding must name behaviors (is '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
+                "excluding must have only names of behaviors (has '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
             precondition(!reason.isEmpty, "the reason for '\(name)' in excluding must not be empty")
         }
         return all.filter { reasons[$0.name] == nil }

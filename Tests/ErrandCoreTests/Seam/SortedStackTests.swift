@@ -162,7 +162,7 @@ import Testing
         let wrapped = stub.retry().wrapped(by: layer, inside: .retry)
         #expect(
             wrapped.orderProblems == [
-                "own is outside retry: wrapped(by:inside:) requires the other order, but stacks sort only by places of the canonical order"
+                "own is outside retry: wrapped(by:inside:) requires the opposite order, but stacks sort only by places of the canonical order"
             ])
         #expect(stub.retry().wrapped(by: layer, outside: .retry).orderProblems == [])
         // A place of others has no position of its own.
