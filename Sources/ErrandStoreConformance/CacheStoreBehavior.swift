@@ -204,7 +204,8 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
             writer.discard()
             #expect(try await store.lookUp(key("/a")).entries.count == 1)
         },
-        CacheStoreBehavior("ReplacesEntries", "A new entry replaces the named entries, and entries with its selection.") { make in
+        CacheStoreBehavior("ReplacesEntries", "A new entry replaces the entries in `replacing`, and entries with the same selection.") {
+            make in
             let store = try await make(Limits())
             let other = try await add(to: store, key("/a"), head(selection: language("de")), ["hallo"])
             let old = try await add(to: store, key("/a"), head(selection: language("en")), ["hello"])
@@ -279,7 +280,8 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
             #expect(try await store.usage.entries == 0)
             #expect(try await store.usage.bytes == 0)
         },
-        CacheStoreBehavior("RemovesURLs", "A removed URL has no entries of any account or content, and its writers can't publish.") { make in
+        CacheStoreBehavior("RemovesURLs", "A removed URL has no entries of any account or content, and its writers can't publish.") {
+            make in
             let store = try await make(Limits())
             let account = CacheKey.Partition.account(CredentialIdentity(scheme: "s", account: "a"))
             let keys = [

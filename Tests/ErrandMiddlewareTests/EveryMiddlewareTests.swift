@@ -141,6 +141,6 @@ import Testing
     @Test func theDescriptionNamesAWrongOrder() {
         let stack = StubTransport().validateStatus().retry()
         #expect(stack.orderProblems == ["retry is outside validateStatus: retry would get an error instead of the status"])
-        #expect(stack.description.contains("retry would see an error"))
+        #expect(stack.description.contains("retry would get an error"))
     }
 }

@@ -38,7 +38,7 @@ struct ConnectProgress: Sendable {
 
     private var reasonOfSilence: String {
         guard let kind = proxy?.kind, kind != .socks5 else { return "check that it is a SOCKS 5 proxy" }
-        return "the proxy may wait for the origin, or is not an \(kind) proxy"
+        return "it may wait for the origin, or is not an \(kind) proxy"
     }
 
     /// The text for the end of a message that already names the proxy.

@@ -123,7 +123,8 @@ public struct StubResponse: Sendable {
     /// that really waits, see ``never``.
     public static let timedOut = failing(.timedOut, phase: .response, "by the stub", .unknown)
     /// Fails with the code `tls`, as if the server's certificate were not trusted. The request is not sent.
-    public static let untrustedCertificate = failing(.tls, phase: .connect, "the certificate is not trusted (simulated by the stub)", .notSent)
+    public static let untrustedCertificate = failing(
+        .tls, phase: .connect, "the certificate is not trusted (simulated by the stub)", .notSent)
 
     private static func failing(
         _ code: TransportError.Code, phase: ExchangePhase, _ message: String, _ delivery: Delivery

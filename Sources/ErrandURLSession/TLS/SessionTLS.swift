@@ -33,7 +33,7 @@ struct SessionTLS: Sendable {
         }
         if !canEvaluateTrust, let name = Self.firstSetting(of: settings, clientCredential) {
             throw TLSSettingsError(
-                .unsupported, of: name, "URLSession on Linux has no settings for TLS; use NIOTransport, or keep the default of the setting")
+                .unsupported, of: name, "URLSession on Linux has no settings of TLS; use NIOTransport, or keep the default of the setting")
         }
         trust.pins = settings.pins
         trust.uncheckedHosts = settings.uncheckedHostsForTesting

@@ -235,7 +235,7 @@ import Testing
         let two = HTTPStack.sorted(around: stub).timeout(.seconds(5)).retry().timeout(.seconds(30))
         #expect(
             two.orderProblems == [
-                "timeout is outside another timeout: both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"
+                "timeout is outside another timeout: both layers would limit the whole call; phaseTimeouts(attempt:) limits each attempt"
             ])
         let attempt = HTTPStack.sorted(around: stub).phaseTimeouts(attempt: .seconds(5)).retry().timeout(.seconds(30))
         #expect(attempt.orderProblems == [])

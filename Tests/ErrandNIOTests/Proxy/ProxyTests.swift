@@ -183,7 +183,8 @@ extension NIOTransportTests {
         @Test(arguments: [
             ("403 Forbidden", "403 Forbidden"),
             (
-                "407 Proxy Authentication Required", "it requires credentials, but no credentials were given: 407 Proxy Authentication Required"
+                "407 Proxy Authentication Required",
+                "it requires credentials, but no credentials were given: 407 Proxy Authentication Required"
             ),
             ("503", "503 Service Unavailable"),
         ])
@@ -236,7 +237,7 @@ extension NIOTransportTests {
                 // It may be the origin that does not respond.
                 #expect(error.proxy == nil && error.localizedDescription == "Connecting to the server took too long.")
                 #expect(
-                    error.message.hasSuffix(" opened a tunnel; the proxy sent nothing: the proxy may wait for the origin, or is not an HTTP proxy"),
+                    error.message.hasSuffix(" opened a tunnel; the proxy sent nothing: it may wait for the origin, or is not an HTTP proxy"),
                     "\(error)")
                 try await proxy.counts.wait { $0.seenEnds == 1 }
             }
