@@ -237,7 +237,8 @@ extension NIOTransportTests {
                 // It may be the origin that does not respond.
                 #expect(error.proxy == nil && error.localizedDescription == "Connecting to the server took too long.")
                 #expect(
-                    error.message.hasSuffix(" opened a tunnel; the proxy sent nothing: it may wait for the origin, or is not an HTTP proxy"),
+                    error.message.hasSuffix(
+                        " opened a tunnel; the proxy sent nothing: it may wait for the origin, or is not an HTTP proxy"),
                     "\(error)")
                 try await proxy.counts.wait { $0.seenEnds == 1 }
             }
