@@ -5,7 +5,7 @@ internal import Testing
 extension CacheStoreBehavior {
     /// The behaviors of stores that open the same place, such as a folder or a database, in one process or in several processes.
     public static let shared: [CacheStoreBehavior] = [
-        CacheStoreBehavior("KeepsEntriesBetweenRuns", "A later store of the place has the entries and the digests of an earlier store.") {
+        CacheStoreBehavior("KeepsEntriesBetweenRuns", "A later store of the same place has the earlier entries and digests.") {
             make in
             let bytes = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
             func write() async throws -> [UInt8]? {
@@ -26,7 +26,7 @@ extension CacheStoreBehavior {
             #expect(try await store.usage.entries == 2)
             #expect(store.digest([1]) == digest)
         },
-        CacheStoreBehavior("SharesEntries", "Another store of the place finds an entry as soon as the entry is published.") { make in
+        CacheStoreBehavior("SharesEntries", "Another store of the same place finds an entry as soon as the entry is published.") { make in
             let (one, two) = (try await make(Limits()), try await make(Limits()))
             #expect(try await two.lookUp(key("/a")).entries.isEmpty)
             let first = try #require(try await add(to: one, key("/a"), head(), ["hello"]))
@@ -37,7 +37,7 @@ extension CacheStoreBehavior {
             try await one.removeAll(urls: [key("/a").url])
             #expect(try await two.lookUp(key("/a")).entries.isEmpty)
         },
-        CacheStoreBehavior("SharesSignOuts", "A sign-out, or a removal of all entries, applies to all stores of the place.") { make in
+        CacheStoreBehavior("SharesSignOuts", "A sign-out, or a removal of all entries, applies to all stores of the same place.") { make in
             let (one, two) = (try await make(Limits()), try await make(Limits()))
             let identity = CredentialIdentity(scheme: "s", account: "carol")
             let account = CacheKey(url: url("/a"), partition: .account(identity))

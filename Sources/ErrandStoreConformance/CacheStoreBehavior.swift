@@ -95,7 +95,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             #expect(found.head.lifetimes == written.lifetimes && found.head.extent == .whole(length: 5) && !found.head.isDecoded)
             #expect(try await text(of: found.id, 0..<5, in: store) == "hello")
         },
-        CacheStoreBehavior("KeepsParts", "A part of a representation stays a part.") { make in
+        CacheStoreBehavior("KeepsParts", "A stored part of a representation keeps its range.") { make in
             let store = try await make(Limits())
             let part = head(extent: .part(100..<105, completeLength: nil), isDecoded: true)
             _ = try await add(to: store, key("/a"), part, ["hello"])
@@ -162,7 +162,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             let listed = try #require(try await store.entries(limit: 9).first { $0.url == account.url })
             #expect(listed.belongsToAccount && !listed.hasContent)
         },
-        CacheStoreBehavior("RepeatsDigests", "The same octets have the same digest, and other octets have another digest.") { make in
+        CacheStoreBehavior("RepeatsDigests", "Equal octets have equal digests, and different octets have different digests.") { make in
             let store = try await make(Limits())
             guard let first = store.digest([1, 2, 3]) else { return }
             #expect(
@@ -200,7 +200,8 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             writer.discard()
             #expect(try await store.lookUp(key("/a")).entries.count == 1)
         },
-        CacheStoreBehavior("ReplacesEntries", "A new entry replaces the named entries, and the entries with an equal selection.") { make in
+        CacheStoreBehavior("ReplacesEntries", "A new entry replaces the entries in `replacing`, and entries with the same selection.") {
+            make in
             let store = try await make(Limits())
             let other = try await add(to: store, key("/a"), head(selection: language("de")), ["hallo"])
             let old = try await add(to: store, key("/a"), head(selection: language("en")), ["hello"])
@@ -275,7 +276,8 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             #expect(try await store.usage.entries == 0)
             #expect(try await store.usage.bytes == 0)
         },
-        CacheStoreBehavior("RemovesURLs", "A removed URL has no entries of any account or content, and its writers are given up.") { make in
+        CacheStoreBehavior("RemovesURLs", "A removed URL has no entries of any account or content, and its writers can't publish.") {
+            make in
             let store = try await make(Limits())
             let account = CacheKey.Partition.account(CredentialIdentity(scheme: "s", account: "a"))
             let keys = [
@@ -293,7 +295,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             #expect(try await other.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
             #expect(try await store.lookUp(key("/a")).entries.isEmpty)
         },
-        CacheStoreBehavior("RemovesOrigins", "A removed origin has no entries, and its writers are given up.") { make in
+        CacheStoreBehavior("RemovesOrigins", "A removed origin has no entries, and its writers can't publish.") { make in
             let store = try await make(Limits())
             let other = CacheKey(url: url("/a", host: "b.example"))
             let port = CacheKey(url: url("/a", host: "a.example:8443"))
@@ -329,7 +331,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             #expect((try? await open.publish(head(extent: .whole(length: 0)), replacing: [])) ?? nil == nil)
             #expect(try await store.makeWriter(for: keys[0], head: head(), expectedBytes: nil, since: before) == nil)
             if case .writer = store.makeImmediateWriter(for: keys[0], head: head(), expectedBytes: nil, since: before) {
-                Issue.record("makeImmediateWriter returned a writer for a generation from before forget(_:)")
+                Issue.record("makeImmediateWriter returned a writer for a generation from before the call of forget(_:)")
             }
             #expect(try await store.lookUp(keys[0]).entries.isEmpty)
             // Other accounts, and responses without an account, lose nothing that is not finished.
@@ -356,7 +358,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             for key in removed { #expect(try await store.lookUp(key).entries.isEmpty) }
             for key in kept { #expect(try await store.lookUp(key).entries.count == 1) }
         },
-        CacheStoreBehavior("RemovesEverything", "An emptied store has no entries, and its writers are given up.") { make in
+        CacheStoreBehavior("RemovesEverything", "An emptied store has no entries, and its writers can't publish.") { make in
             let store = try await make(Limits())
             _ = try await add(to: store, key("/a"), head(), ["hello"])
             let account = CredentialIdentity(scheme: "s", account: "one")
@@ -402,7 +404,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             #expect(try await store.lookUp(key("/b")).entries.isEmpty)
             #expect(try await store.lookUp(key("/a")).entries.count == 1)
         },
-        CacheStoreBehavior("BoundsBytes", "The limit for bytes is never exceeded, and the heads of entries count.") { make in
+        CacheStoreBehavior("BoundsBytes", "The limit for bytes is never exceeded, and the heads of entries count too.") { make in
             let store = try await make(Limits(bytes: 200_000, entryBytes: 60_000))
             let value = String(repeating: "v", count: 20_000)
             for number in 0..<20 {
@@ -438,7 +440,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             #expect(try await store.lookUp(key("/b")).entries.count == 1)
             #expect(try await store.usage.entries == 1)
         },
-        CacheStoreBehavior("ReleasesBytes", "Removed and replaced entries no longer count.") { make in
+        CacheStoreBehavior("ReleasesBytes", "The bytes of removed and replaced entries do not count.") { make in
             let store = try await make(Limits())
             _ = try await add(to: store, key("/a"), head(), ["hello"])
             let bytes = try await store.usage.bytes

@@ -117,7 +117,7 @@ public struct CookieStoreBehavior: ConformanceBehavior {
 
     /// The behaviors of stores that open the same place, such as a file or a database, in one process or in several processes.
     public static let shared: [CookieStoreBehavior] = [
-        CookieStoreBehavior("SharesCookies", "Another store of the place has the stored cookies, and sees later changes.") { make in
+        CookieStoreBehavior("SharesCookies", "Another store of the same place has the stored cookies, and sees later changes.") { make in
             let (a, b) = (cookie("a"), cookie("b"))
             let one = try await make()
             _ = try await one.apply(changed: [a], removed: [])
@@ -128,12 +128,12 @@ public struct CookieStoreBehavior: ConformanceBehavior {
             #expect(try await one.apply(changed: [], removed: [a.key]) == [b])
             #expect(try await two.load() == [b])
         },
-        CookieStoreBehavior("LosesNoSharedChange", "Concurrent changes of several stores of the place do not disturb each other.") { make in
+        CookieStoreBehavior("LosesNoSharedChange", "Concurrent changes of stores of the same place do not disturb each other.") { make in
             var stores: [any CookieStore] = []
             for _ in 0..<5 { stores.append(try await make()) }
             try await change(stores)
         },
-        CookieStoreBehavior("ServesSharedJars", "Two jars with different stores of the place get each other's cookies.") { make in
+        CookieStoreBehavior("ServesSharedJars", "Two jars with different stores of the same place get each other's cookies.") { make in
             try await useJars(try await make(), try await make())
         },
     ]

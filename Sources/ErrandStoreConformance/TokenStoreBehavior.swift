@@ -159,7 +159,7 @@ public struct TokenStoreBehavior: ConformanceBehavior {
 
     /// The behaviors of stores that open the same place, such as a file or an item of a keychain, in one process or in several processes.
     public static let shared: [TokenStoreBehavior] = [
-        TokenStoreBehavior("SharesTheToken", "Another store of the place loads the saved token, and sees its removal.") { make in
+        TokenStoreBehavior("SharesTheToken", "Another store of the same place loads the saved token, and sees its removal.") { make in
             let one = try await make()
             try await one.save(whole)
             let two = try await make()
@@ -169,7 +169,7 @@ public struct TokenStoreBehavior: ConformanceBehavior {
             try await one.remove()
             #expect(try await two.load() == nil)
         },
-        TokenStoreBehavior("RefreshesOneAfterTheOther", "The refreshes of all stores of the place run one after the other.") { make in
+        TokenStoreBehavior("RefreshesOneAfterTheOther", "The refreshes of all stores of the same place run one after the other.") { make in
             let stores = try await three(make)
             let runs = Runs()
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -188,7 +188,7 @@ public struct TokenStoreBehavior: ConformanceBehavior {
             }
             #expect(runs.most == 1 && runs.total == 9)
         },
-        TokenStoreBehavior("LosesNoWrite", "The writes of all stores of the place run one after the other.") { make in
+        TokenStoreBehavior("LosesNoWrite", "The writes of all stores of the same place run one after the other.") { make in
             let stores = try await three(make)
             try await stores[0].save(numbered(0))
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -207,7 +207,7 @@ public struct TokenStoreBehavior: ConformanceBehavior {
             }
             #expect(try await stores[0].load() == numbered(9))
         },
-        TokenStoreBehavior("WritesDuringARefresh", "A write does not wait for the refresh of another store of the place.") { make in
+        TokenStoreBehavior("WritesDuringARefresh", "A write does not wait for the refresh of another store of the same place.") { make in
             let (one, two) = (try await make(), try await make())
             try await one.exclusively {
                 try await two.atomically { try await two.save(whole) }

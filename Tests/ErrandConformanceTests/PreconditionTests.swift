@@ -12,7 +12,7 @@ import Testing
         let unknown = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = TransportBehavior.all(excluding: ["brotly": "some reason"])
         }
-        #expect(message(of: unknown).contains("excluding must name behaviors (is 'brotly'; the nearest is 'Brotli')"))
+        #expect(message(of: unknown).contains("excluding must have only names of behaviors (has 'brotly'; the nearest is 'Brotli')"))
         let unreasoned = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = TransportBehavior.all(excluding: ["Brotli": ""])
         }

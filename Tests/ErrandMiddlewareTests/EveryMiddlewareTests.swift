@@ -140,7 +140,7 @@ import Testing
 
     @Test func theDescriptionNamesAWrongOrder() {
         let stack = StubTransport().validateStatus().retry()
-        #expect(stack.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
-        #expect(stack.description.contains("retry would see an error"))
+        #expect(stack.orderProblems == ["retry is outside validateStatus: retry would get an error instead of the status"])
+        #expect(stack.description.contains("retry would get an error"))
     }
 }

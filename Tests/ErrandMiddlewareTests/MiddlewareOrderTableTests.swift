@@ -132,7 +132,7 @@ import Testing
                 "concurrencyLimit is outside circuitBreaker: a request that the breaker refuses would wait for a slot"
             ),
             (stub.server("https://a.example").log(to: logger), "log is outside server: the records would not contain the server"),
-            (stub.number().log(to: logger), "log is outside number: the records would not have the number"),
+            (stub.number().log(to: logger), "log is outside number: the records would not have the number of the call"),
             (
                 stub.decompress().decompress(),
                 "decompress is outside another decompress: the inner decompress would decode nothing, and its limits would not apply"
@@ -142,10 +142,10 @@ import Testing
                 stub.hsts(HSTSList()).authenticate(.bearer("token")),
                 "authenticate is outside hsts: credentials would be chosen for the URL with http"
             ),
-            (stub.retry().retry(), "retry is outside another retry: the numbers of their attempts would be multiplied"),
+            (stub.retry().retry(), "retry is outside another retry: the attempts of both layers would be multiplied"),
             (
                 stub.validateStatus().fallback(data: Data(), statuses: [503]),
-                "fallback is outside validateStatus: fallback would see an error where it looks for a status"
+                "fallback is outside validateStatus: fallback would get an error instead of the status"
             ),
         ]
         for (stack, problem) in wrong { #expect(stack.orderProblems == [problem]) }

@@ -72,7 +72,7 @@ struct TryAgainMiddleware: HTTPMiddleware {
     var place: MiddlewarePlace { .tryAgain }
     var neighbors: [MiddlewareNeighbor] {
         [
-            .inside(.validateStatus, because: "it would see an error where it looks for a status"),
+            .inside(.validateStatus, because: "it would get an error instead of the status"),
             .inside(.fallback, because: "it would never see the failures"),
         ]
     }

@@ -9,7 +9,7 @@ extension APIClient {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
-        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/users/\\(id)\""
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, insert a value as in \"/users/\\(id)\""
     )
     @_disfavoredOverload
     public func get<Value: Decodable & Sendable>(
@@ -20,7 +20,7 @@ extension APIClient {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
-        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/files/\\(id)\""
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, insert a value as in \"/files/\\(id)\""
     )
     @_disfavoredOverload
     @discardableResult
@@ -32,7 +32,7 @@ extension APIClient {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
-        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/files/\\(id)\""
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, insert a value as in \"/files/\\(id)\""
     )
     @_disfavoredOverload
     public func upload<Value: Decodable & Sendable>(
@@ -43,7 +43,7 @@ extension APIClient {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
-        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/files/\\(id)\""
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, insert a value as in \"/files/\\(id)\""
     )
     @_disfavoredOverload
     public func upload(
@@ -54,7 +54,7 @@ extension APIClient {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
-        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/users/\\(id)/events\""
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, insert a value as in \"/users/\\(id)\""
     )
     @_disfavoredOverload
     public func events(

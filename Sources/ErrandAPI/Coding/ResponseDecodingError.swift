@@ -186,7 +186,8 @@ extension ResponseDecodingError {
     private static func problem(_ error: any Error, at place: Place, in body: Data, _ head: HTTPResponse) -> String {
         if body.isEmpty { return "the body is empty; make the output optional, or Void" }
         if case .missingData(let path)? = error as? EnvelopeProblem {
-            return "the envelope has no '\(path.joined(separator: "."))', or it is null; make the output optional if this is not a failure"
+            return "the envelope has no '\(path.joined(separator: "."))', or this member is null; "
+                + "if this is not an error, make the output optional"
         }
         switch error as? DecodingError {
         case .typeMismatch(let type, _): return "expected \(named(type))" + (place.value.map { ", found \(kind(of: $0))" } ?? "")
@@ -214,7 +215,7 @@ extension ResponseDecodingError {
         }
         if let codings = head.shownContentCodings {
             return "the body is still encoded (Content-Encoding: \(codings)): "
-                + "decompress() decodes it, unless the request itself sets Accept-Encoding"
+                + "decompress() decodes the body, unless the request sets its own Accept-Encoding"
         }
         if let problem = body.withUnsafeBytes({ JSONDepth.problem(in: $0) }) { return "the body is \(problem)" }
         if isExact { return text }

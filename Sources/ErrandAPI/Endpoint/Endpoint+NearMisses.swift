@@ -7,7 +7,7 @@ extension Endpoint where Output: Decodable {
     /// Not available. For a path in a variable, use `PathTemplate(verbatim: path)`.
     @available(
         *, unavailable,
-        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, write a value as \"/users/\\(id)\""
+        message: "for a path in a variable, write PathTemplate(verbatim: path); in a literal, insert a value as in \"/users/\\(id)\""
     )
     @_disfavoredOverload
     public static func get(

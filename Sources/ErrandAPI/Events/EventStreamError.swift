@@ -60,7 +60,7 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
         } else if let type, MediaType(type)?.essence != Self.mediaType {
             problem = "the Content-Type is \((MediaType(type)?.essence ?? type).shownSafely(limit: 80)), not \(Self.mediaType)"
         } else if type == nil {
-            problem = "the Content-Type is missing, not \(Self.mediaType)"
+            problem = "the response has no Content-Type; the expected type is \(Self.mediaType)"
         } else if let codings = response.head.shownContentCodings {
             problem =
                 "the body is encoded (Content-Encoding: \(codings)), and no layer decodes the body; decompress() decodes the codings that it knows"

@@ -84,7 +84,7 @@ public struct NextPage<Output: Sendable>: Sendable {
             let (next, isTooLarge) = number.addingReportingOverflow(step)
             guard !isTooLarge else {
                 throw PaginationError(
-                    .tooManyPages, "there is no number after \(number)", request: page.response.request, page.response.head)
+                    .tooManyPages, "the number after \(number) is too large", request: page.response.request, page.response.head)
             }
             return .query([name: "\(next)"])
         }
@@ -111,7 +111,7 @@ public struct NextPage<Output: Sendable>: Sendable {
                     } else {
                         "a part of the Link field is malformed (expected: <URL>; rel=\"\(relation)\")"
                     }
-                let problem = "\(cause), and no other part names the next page: the end of the list is not known"
+                let problem = "\(cause), and no other link names the next page: the list may be incomplete"
                 throw PaginationError(.invalidURL, problem, request: page.response.request, page.response.head)
             }
             return nil

@@ -40,7 +40,7 @@ struct PageSequence: Sendable {
         }
         if count >= maxPages {
             return .failure(
-                PaginationError(.tooManyPages, "more than \(maxPages), the maxPages of the policy", request: request, head))
+                PaginationError(.tooManyPages, "the list has more than \(maxPages) pages (maxPages)", request: request, head))
         }
         return .page(next, originOfCall: page.originOfCall)
     }

@@ -136,7 +136,7 @@ public struct Pages<Output: Sendable>: AsyncSequence, Sendable {
         } catch .invalid(let reason) {
             throw PaginationError(.invalidURL, reason.description, request: request, head)
         } catch .foreign(let origin) {
-            throw PaginationError(.foreignOrigin, "\(origin), which allowedOrigins of the policy does not list", request: request, head)
+            throw PaginationError(.foreignOrigin, "allowedOrigins of the policy does not list \(origin)", request: request, head)
         }
     }
 

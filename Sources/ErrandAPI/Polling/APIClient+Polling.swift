@@ -75,7 +75,7 @@ extension APIClient {
             if let timeout = policy.timeout, elapsed() + pause >= timeout {
                 let message =
                     "not done after \(elapsed().inWords) and \(poll.count.counted("request"))"
-                    + (elapsed() < timeout ? ", and the next request would be after the timeout of \(timeout.inWords)" : "")
+                    + (elapsed() < timeout ? ", and the timeout of \(timeout.inWords) would pass before the next request" : "")
                 // The request of the last failure has the base URL, which the request of the call may lack.
                 let sent = poll.sent ?? (poll.failure as? any RequestFailure)?.request ?? request
                 throw PollingError(.timedOut, message, request: sent, poll.head, underlying: poll.failure)

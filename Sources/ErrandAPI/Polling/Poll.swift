@@ -99,7 +99,7 @@ struct Poll: Sendable {
         } catch .invalid(let reason) {
             throw PollingError(.invalidLocation, reason.description, request: sent, head)
         } catch .foreign(let origin) {
-            throw PollingError(.foreignOrigin, "\(origin), which allowedOrigins of the policy does not list", request: sent, head)
+            throw PollingError(.foreignOrigin, "allowedOrigins of the policy does not list \(origin)", request: sent, head)
         }
     }
 }

@@ -162,7 +162,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
         }
         response.request.head.headerFields[fields: .cacheControl] = request.head.headerFields[fields: .cacheControl]
         response.request.deadline = request.deadline
-        request.report(.authenticationDecision, decision: .init(continues: false, "no new token, and the response comes from a cache"))
+        request.report(.authenticationDecision, decision: .init(continues: false, "no new token; a stored response is returned"))
         return response
     }
 

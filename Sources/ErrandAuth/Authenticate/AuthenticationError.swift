@@ -4,7 +4,7 @@ public import ErrandCore
 /// The error for a request that can't be authenticated.
 ///
 /// ```
-/// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent); a sign-in needs .with(\.authenticate, .off)
+/// GET https://a.example/me: cannot authenticate: nobody is signed in (not sent); the sign-in request needs .with(\.authenticate, .off)
 /// GET https://a.example/me: cannot authenticate: no new token could be obtained: POST https://auth.example/token: … (not sent)
 /// ```
 public struct AuthenticationError: RequestFailure, NumberedFailure {
@@ -80,8 +80,8 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         return text + " (\(response == nil ? Delivery.notSent.phrase : Delivery.sent.phrase))" + hint + shownAttempts
     }
 
-    /// A hint about the option that a sign-in through the same client needs. The request of the sign-in has no credentials yet.
-    private var hint: String { code == .signedOut && response == nil ? "; a sign-in needs .with(\\.authenticate, .off)" : "" }
+    /// A hint about the option for a sign-in through the same client. The request of the sign-in has no credentials yet.
+    private var hint: String { code == .signedOut && response == nil ? "; the sign-in request needs .with(\\.authenticate, .off)" : "" }
 
     /// The failure number for ``code``. If a request for the credentials failed, such as a refresh, the value is the number of that
     /// failure. For such a failure, `localizedDescription` also describes the failed request for the credentials, for example:

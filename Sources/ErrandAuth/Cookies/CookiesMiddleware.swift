@@ -61,7 +61,7 @@ public struct CookiesMiddleware: HTTPMiddleware {
         [
             .inside(.server, because: "the jar would not know the URL"),
             .inside(.validateStatus, because: "the cookies of a refused response would be lost"),
-            .inside(.authenticate, because: "the cookies of a challenge would not be sent with the credentials"),
+            .inside(.authenticate, because: "a cookie that a challenge sets would not be sent with the credentials"),
             .outside(.cache, because: "a response would be served to another session"),
             .once(because: "the inner layer would not add cookies to a request that already has cookies"),
         ]

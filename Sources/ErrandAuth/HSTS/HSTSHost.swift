@@ -34,7 +34,7 @@ public struct HSTSHost: Sendable, Hashable {
         }
         let origin = try Origin("https://" + name)
         if origin.isAddress { throw InvalidURLError(name, .invalidHost("HSTS does not apply to an IP address")) }
-        if origin.port != nil { throw InvalidURLError(name, .invalidHost("HSTS applies to all ports of a host")) }
+        if origin.port != nil { throw InvalidURLError(name, .invalidHost("it must have no port, because HSTS applies to all ports")) }
         self.init(checked: Self.name(of: origin), includesSubdomains: includesSubdomains, expires: expires, noted: noted)
     }
 

@@ -32,7 +32,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     public static func es256(pem: String, keyID: String? = nil) throws(AuthenticationError) -> JWTSigner {
         guard let key = try? P256.Signing.PrivateKey(pemRepresentation: pem) else {
             throw AuthenticationError(
-                .invalidCredentials("the PEM is not a private key on the curve P-256; for RSA use JWTSigner(algorithm:keyID:sign:)"))
+                .invalidCredentials("the PEM is not a private key on the curve P-256; for RSA, use JWTSigner(algorithm:keyID:sign:)"))
         }
         return JWTSigner(algorithm: "ES256", keyID: keyID) { try key.signature(for: $0).rawRepresentation }
     }

@@ -89,7 +89,9 @@ extension OAuthClient {
     ///
     /// - Throws: ``OAuthError``; the errors of the sender.
     public func deviceAuthorization(scopes: [String] = []) async throws -> DeviceAuthorization {
-        guard let endpoint = server.deviceAuthorizationEndpoint else { throw OAuthError(.unsupported, "there is no endpoint for devices") }
+        guard let endpoint = server.deviceAuthorizationEndpoint else {
+            throw OAuthError(.unsupported, "the server has no endpoint for devices")
+        }
         let read = try await post(Self.scope(scopes), to: endpoint) {
             try $0.value(DeviceResponse.self, orElse: "the response has no code for a device")
         }

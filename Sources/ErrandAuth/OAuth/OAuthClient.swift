@@ -111,7 +111,9 @@ public struct OAuthClient: Sendable {
     public func authorization(
         redirectURI: String, scopes: [String] = [], parameters: URLQuery = URLQuery()
     ) throws -> OAuthAuthorization {
-        guard let endpoint = server.authorizationEndpoint else { throw OAuthError(.unsupported, "there is no authorization endpoint") }
+        guard let endpoint = server.authorizationEndpoint else {
+            throw OAuthError(.unsupported, "the server has no authorization endpoint")
+        }
         try OAuthServer.checkSecure(endpoint)
         guard redirectURI.wholeMatch(of: /[A-Za-z][A-Za-z0-9+.\-]*:[!-~]+/) != nil else {
             throw OAuthError(.invalidRequest, "the redirect URI '\(redirectURI.shownSafely(limit: 80))' is not an absolute URL")
@@ -123,7 +125,7 @@ public struct OAuthClient: Sendable {
         ]
         if !scopes.isEmpty { query.append("scope", scopes.joined(separator: " ")) }
         for item in parameters.items {
-            guard query[item.name] == nil else { throw OAuthError(.invalidRequest, "the parameter '\(item.name)' is set by the client") }
+            guard query[item.name] == nil else { throw OAuthError(.invalidRequest, "the client itself sets the parameter '\(item.name)'") }
             query.append(item.name, item.value)
         }
         let request = Request(.get, url: try HTTPURL(endpoint), query: query)

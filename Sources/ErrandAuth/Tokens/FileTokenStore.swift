@@ -77,7 +77,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
         do {
             try await atomically { try await PrivateFile.reserve(path) }
         } catch let error as FileWriteError {
-            let reason = [error.failureReason, "No refresh was sent, and the old token is still there.", error.recoverySuggestion]
+            let reason = [error.failureReason, "No refresh was sent, and the file still has the old token.", error.recoverySuggestion]
             let problem = reason.compactMap { $0 }.joined(separator: " ")
             throw FileWriteError(path: path, operation: "reserve space for the next token in", code: error.code, reason: problem)
         }
@@ -108,7 +108,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
 
     /// - Parameter activity: the work of the other process, as a participle.
     private func busy(_ activity: String) -> (Duration) -> any Error {
-        { TokenFileError(path: path, reason: "another process has been \(activity) it for \($0)") }
+        { TokenFileError(path: path, reason: "another process has been \(activity) the token for \($0)") }
     }
 
     /// `file PATH`.

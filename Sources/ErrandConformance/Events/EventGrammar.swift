@@ -76,7 +76,7 @@ public enum EventGrammar {
             if sending.contains(kind) {
                 if !kinds.prefix(while: { $0 != kind }).contains(.requestHeadSent) { found.append("\(kind) before the request's head") }
             } else if kind == .informationalResponse {
-                if reached > 2 { found.append("an informational response after the head of the final response") }
+                if reached > 2 { found.append("an informational response comes after the head of the final response") }
             } else if let step = steps.firstIndex(of: kind) {
                 if step < reached { found.append("\(kind) after \(steps[reached])") }
                 reached = max(reached, step)
@@ -106,7 +106,7 @@ public enum EventGrammar {
             found.append("\(next.name) before \(step.name) in the timings")
         }
         if let first = events.first, steps.contains(where: { $0.instant < first.instant || $0.instant > events[index].instant }) {
-            found.append("timings before the start or after the end")
+            found.append("an instant of the timings is before the start, or after the end")
         }
         return found
     }
@@ -121,7 +121,7 @@ public enum EventGrammar {
                 if let open { found.append("\(kind) before \(connecting[open].end)") }
                 if isConnected { found.append("\(kind) after connectionAcquired") }
                 // Another attempt may begin with the lookup or, for an IP address, with the connection. TLS follows the connection.
-                if step == 2, last != 1 { found.append("\(kind) without a connection before it") }
+                if step == 2, last != 1 { found.append("no connection was opened before \(kind)") }
                 (open, last) = (step, step)
             } else if let step = connecting.firstIndex(where: { $0.end == kind }) {
                 if open != step { found.append("\(kind) without \(connecting[step].start)") }

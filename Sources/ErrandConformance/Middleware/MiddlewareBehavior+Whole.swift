@@ -28,7 +28,7 @@ extension MiddlewareBehavior {
                     let added = try await names(recorded.request).subtracting(namesAtABareTransport(request))
                     #expect(
                         added.isEmpty,
-                        "\(added.sorted()) added to the request: a middleware that adds fields on purpose declares `.addedFields`")
+                        "\(added.sorted()) added to the request: if the middleware adds fields on purpose, declare `.addedFields`")
                 }
                 if !subject.changes.contains(.requestBody), method == .post {
                     #expect(recorded.body == Data("onetwothree".utf8))
@@ -113,7 +113,7 @@ extension MiddlewareBehavior {
 
     /// Rules about failures and the end of an exchange: a failure is reported once, and an exchange ends when its body ends.
     static let failing: [MiddlewareBehavior] = [
-        MiddlewareBehavior("BrokenBody", "A body that breaks off is never reported as complete.") { subject in
+        MiddlewareBehavior("BrokenBody", "If a body breaks off, the body is never reported as complete.") { subject in
             let pieces = ["one", "two"].map { Data($0.utf8) }
             let stub = StubTransport(Stub().responds(.stream(pieces, failure: Refused())))
             var end: ExchangeLifetime.Outcome?

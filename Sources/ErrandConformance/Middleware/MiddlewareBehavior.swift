@@ -150,7 +150,7 @@ extension MiddlewareBehavior {
             }
             #expect(wrong == 0, "\(wrong) of 100 concurrent calls got the response of another call")
         },
-        MiddlewareBehavior("SwitchedOff", "A request that switches the middleware off is not changed, and neither is its response.") {
+        MiddlewareBehavior("SwitchedOff", "If a request switches the middleware off, the request and its response are not changed.") {
             subject in
             let stub = StubTransport(Stub().responds(.status(.serviceUnavailable, text: "as it is")))
             var request = try subject.request()
@@ -209,7 +209,7 @@ extension MiddlewareBehavior {
                 _ = try await stack.send(request)
             }
             await #expect(throws: CancellationError.self) {
-                try await value(of: task, within: Patience.forOne, "a call that was cancelled before")
+                try await value(of: task, within: Patience.forOne, "the end of a call whose task was already cancelled")
             }
             #expect(stub.requests.isEmpty)
         },
@@ -279,7 +279,7 @@ extension MiddlewareBehavior {
             let (stack, bounded) = (subject.wrap(StubTransport(Stub().responds(.never))), request)
             let call = Task { _ = try await stack.send(bounded) }
             defer { call.cancel() }
-            try await withPatience("a sleeper on the deadline's clock") { try await clock.sleepers(atLeast: 1) }
+            try await withPatience("a task to sleep on the deadline's clock") { try await clock.sleepers(atLeast: 1) }
             clock.advance(by: .seconds(1))
             let failure = await #expect(throws: TransportError.self) {
                 try await value(of: call, within: Patience.forOne, "the deadline to end the call")

@@ -20,7 +20,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "EmptyChunkedBody", "An empty streamed body is sent and received as a body.",
+            "EmptyChunkedBody", "An empty streamed body is sent, and an empty streamed body is received.",
             [Stub(.post).responds(.echo), Stub().responds(.stream([]))]
         ) { subject in
             let (response, body) = try await subject.exchange()
@@ -49,7 +49,7 @@ extension TransportBehavior {
             #expect(try await subject.exchange().response.status == .ok)
         },
         TransportBehavior(
-            "DroppedUnread", "An unread body is released with the response.",
+            "DroppedUnread", "If a response is released, its unread body is released too.",
             [Stub(.get, "/large").responds(.stream(Array(repeating: Data(count: 64 * 1024), count: 64))), Stub().responds(.status(.ok))]
         ) { subject in
             let exchange = try await subject.send(.get, "/large").exchange
@@ -59,15 +59,16 @@ extension TransportBehavior {
             #expect(try await subject.exchange().response.status == .ok)
         },
         TransportBehavior(
-            "SmallUnreadEnds", "A small body is received, and its exchange ends, before the body is read.",
+            "SmallUnreadEnds", "A small body is received, and its exchange ends, before the caller reads the body.",
             [Stub().responds(.status(.ok, text: "small"))]
         ) { subject in
             let response = try await subject.send()
             #expect(try await response.end().isComplete)
             #expect(try await response.body.collect() == Data("small".utf8))
         },
-        TransportBehavior("StressTest", "Two hundred concurrent exchanges don't mix.", [Stub(.post, "/{number}").responds(.echo)]) {
-            subject in
+        TransportBehavior(
+            "StressTest", "Each of 200 concurrent requests gets its own response.", [Stub(.post, "/{number}").responds(.echo)]
+        ) { subject in
             let wrong = try await withThrowingTaskGroup(of: Bool.self) { group in
                 for number in 0..<200 {
                     group.addTask {
@@ -81,7 +82,7 @@ extension TransportBehavior {
             #expect(wrong == 0, "\(wrong) of 200 concurrent requests got the body of another request")
         },
         TransportBehavior(
-            "RequestBodyFailure", "A request body that fails makes the request fail, and is never sent as complete.",
+            "RequestBodyFailure", "If a request's body fails, the request fails, and the body is never sent as complete.",
             [Stub(.post).responds(.status(.ok)), Stub().responds(.status(.ok))]
         ) { subject in
             let body = RequestBody.stream { _ in ClosureBodySource { throw SourceBroke() } }

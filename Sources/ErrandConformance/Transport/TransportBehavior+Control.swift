@@ -23,7 +23,7 @@ extension TransportBehavior {
             #expect(try await response.end().isComplete)
         },
         TransportBehavior(
-            "SpeakInterleave", "The server sends first, then responds to each piece.",
+            "SpeakInterleave", "The server first sends a greeting, and then responds to each piece of the request's body.",
             [
                 Stub(.post).responds(
                     .streaming { _, incoming in
@@ -124,7 +124,7 @@ extension TransportBehavior {
                     _ = try await subject.transport.send(request)
                 }
                 await #expect(throws: CancellationError.self) {
-                    try await value(of: task, within: Patience.forOne, "a call that was cancelled before")
+                    try await value(of: task, within: Patience.forOne, "the end of a call whose task was already cancelled")
                 }
                 #expect(!asked.hasCome)
             }
@@ -229,7 +229,7 @@ extension TransportBehavior {
             #expect(response.status.code == 101 && received == Data("hello".utf8), "the capability upgrades")
         },
         TransportBehavior(
-            "SendAfterShutdown", "After its shutdown a transport rejects requests, and a second shutdown does nothing.", [other]
+            "SendAfterShutdown", "After its shutdown, a transport rejects requests, and a second shutdown does nothing.", [other]
         ) {
             subject in
             #expect(try await subject.exchange().response.status == .ok)

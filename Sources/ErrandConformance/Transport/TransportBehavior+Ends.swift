@@ -6,7 +6,7 @@ extension TransportBehavior {
     /// Rules about the end of an exchange, and about the number of bytes that are buffered before the end.
     static let toTheEnd: [TransportBehavior] = [
         TransportBehavior(
-            "BrokenStream", "A body without a declared length that breaks off is never reported as complete (RFC 9112, section 8).",
+            "BrokenStream", "If a body without a declared length breaks off, the body is never reported as complete (RFC 9112, section 8).",
             [
                 Stub(.get, "/broken").responds(.stream([Data("one".utf8), Data("two".utf8)], failure: brokenOff)),
                 Stub().responds(.status(.ok)),
@@ -80,7 +80,7 @@ extension TransportBehavior {
                     await #expect(throws: (any Error).self, "\(path)") {
                         try await value(of: call, within: Patience.forOne, "the failure of \(path)")
                     }
-                    try await withPatience("the event of the end of \(path)") { try await recorder.wait(for: .end) }
+                    try await withPatience("the end event of \(path)") { try await recorder.wait(for: .end) }
                     #expect(recorder.events.last?.kind == .end && recorder.events.last?.failure != nil, "\(path)")
                     #expect(EventGrammar.violations(recorder.events, isCall: false) == [], "\(path)")
                 }
@@ -88,7 +88,7 @@ extension TransportBehavior {
         },
         TransportBehavior(
             "ReadsAheadBounded",
-            "A transport with `streamingDownload` stops receiving while the body is not read: at most 24 of 64 MiB, with system buffers."
+            "A transport with `streamingDownload` stops receiving while the body is not read: at most 24 of 64 MiB are sent."
         ) {
             let (produced, pieceBytes, pieces) = (Counter(), 64 * 1024, 1024)
             let piece = Data(count: pieceBytes)
@@ -115,7 +115,7 @@ extension TransportBehavior {
                     try await Task.sleep(for: .milliseconds(100))
                 }
                 let bytes = produced.value * pieceBytes
-                #expect(bytes <= 24 * 1024 * 1024, "\(bytes.counted("byte")) were sent without a reader")
+                #expect(bytes <= 24 * 1024 * 1024, "\(bytes.counted("byte")) were sent without a read")
                 // The transfer resumes when the body is read again.
                 #expect(try await iterator.next() != nil)
                 response.body.abandon()

@@ -34,7 +34,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "LostPostIsNotRepeated", "A POST whose connection is lost is not sent again, even over a kept connection (RFC 9110, 9.2.2)."
+            "LostPostIsNotRepeated", "A POST whose connection is lost is not sent again, even over a reused connection (RFC 9110, 9.2.2)."
         ) {
             let arrivals = Counter()
             return Check([Stub(.post).responds(lost(counting: arrivals)), Stub().responds(.status(.ok))]) { subject in
@@ -47,7 +47,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "LostBeforeHead", "A connection that is lost before the head is a failure, and the request may have been sent.",
+            "LostBeforeHead", "If the connection is lost before the response's head, the request fails, and may have been sent.",
             [Stub(.get, "/lost").responds(lost(counting: Counter())), Stub().responds(.status(.ok))]
         ) { subject in
             let failure = try await subject.failure(.get, "/lost")

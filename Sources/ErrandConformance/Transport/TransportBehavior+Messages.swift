@@ -90,7 +90,7 @@ extension TransportBehavior {
     /// Records an issue if the server could not send its bytes, because the server has no socket. This failure is not a fault of the
     /// transport.
     private static func expectItCame(_ failure: TransportError?) {
-        #expect(failure?.code != .unsupported, "the server could not send its bytes: see `TransportBehavior.needsWire`")
+        #expect(failure?.code != .unsupported, "the server can't send these bytes without a socket: see `TransportBehavior.needsWire`")
     }
 
     /// Rules about header fields and targets, which must arrive unchanged.
@@ -145,7 +145,7 @@ extension TransportBehavior {
             }
         },
         TransportBehavior(
-            "GetConvenience", "A GET whose body is read in the closure of `withResponse`.",
+            "GetConvenience", "The body of a GET's response can be read in the closure of `withResponse`.",
             [Stub(.get, "/items/7").responds(.status(.ok, text: "tea"))]
         ) { subject in
             let text = try await subject.stack.withResponse(to: subject.request(.get, "/items/7")) { response in
@@ -154,7 +154,7 @@ extension TransportBehavior {
             #expect(text == "tea")
         },
         TransportBehavior(
-            "PostConvenience", "A POST with `withResponse`.", [Stub(.post, "/items").body("tea").responds(.status(.created))]
+            "PostConvenience", "A POST can be sent with `withResponse`.", [Stub(.post, "/items").body("tea").responds(.status(.created))]
         ) { subject in
             let status = try await subject.stack.withResponse(to: subject.request(.post, "/items", body: .text("tea"))) { $0.status }
             #expect(status == .created)

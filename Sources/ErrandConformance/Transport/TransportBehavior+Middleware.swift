@@ -39,7 +39,7 @@ extension TransportBehavior {
                 cookies == Data("seen=yes".utf8), "the next request came without the cookie\(subject.reason(without: .cookies))")
         },
         TransportBehavior(
-            "ETag", "A response that a validator confirms comes from the cache (RFC 9111, section 4.3)."
+            "ETag", "If the server confirms a validator, the response comes from the cache (RFC 9111, section 4.3)."
         ) {
             let (asked, confirmed) = (Counter(), Counter())
             let fields: HTTPFields = [.eTag: "\"v1\"", .cacheControl: "no-cache"]

@@ -102,7 +102,7 @@ public struct TransportBehavior: ConformanceBehavior {
         uniqueKeysWithValues: [
             "NotHTTP", "BadHTTPCase", "NoReason", "204WithContentLength", "304WithContentLength", "IncompleteBody", "NoLengthHint",
             "ConflictingContentLength",
-        ].map { ($0, "the server's bytes need a socket, and HTTP/1.1") })
+        ].map { ($0, "the server must send these bytes over a socket, with HTTP/1.1") })
 }
 
 /// A transport to check, with its server's address, and with the middleware for behaviors that need middleware.

@@ -64,7 +64,7 @@ public struct UnconsumedInputError: NumberedFailure, Sendable, Hashable, CustomS
 
     public var description: String {
         "the body ended, and its transform left \(byteCount.counted("byte")); "
-            + "take them in finish(_:), or set input to empty data there"
+            + "in finish(_:), use the rest of input, or set input to empty data"
     }
     public var failureNumber: FailureNumber { .unconsumedInput }
     public var failureReason: String? { description.asSentence }

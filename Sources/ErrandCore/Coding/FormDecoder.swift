@@ -19,7 +19,7 @@ struct FormDecoder: Decoder {
             func refused(_ why: String) -> DecodingError {
                 .dataCorrupted(.init(codingPath: [], debugDescription: "\(FormURLEncoded.problem) that can be read: \(why)"))
             }
-            guard !name.utf8.isSlowName else { throw refused("a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII") }
+            guard !name.utf8.isSlowName else { throw refused("a name that is not ASCII is longer than \(FieldLimits.nameBytes) bytes") }
             if let value, value.withUTF8Bytes({ MarkRun.isTooLong(in: UnsafeRawBufferPointer($0)) }) { throw refused(MarkRun.problem) }
             members[name, default: []].append(value ?? "")
         }

@@ -44,7 +44,7 @@ public struct JSONCoding: Sendable {
         /// let client = APIClient(stack, json: JSONCoding(dates: .iso8601(assuming: .gmt)))
         /// ```
         public static func iso8601(assuming zone: TimeZone) -> Dates {
-            Dates(form: .iso8601(zone: zone), description: "iso8601 (without a time zone: \(zone.identifier))")
+            Dates(form: .iso8601(zone: zone), description: "iso8601 (\(zone.identifier) if a date has no time zone)")
         }
 
         /// A number of seconds since 1970.
@@ -308,7 +308,7 @@ extension JSONEncoder.DateEncodingStrategy {
         .custom { date, encoder in
             var container = encoder.singleValueContainer()
             guard let text = try text(date) else {
-                let problem = "the date has no text of this form, which needs a year from 0000 to 9999"
+                let problem = "a date in this form must have a year from 0000 to 9999"
                 // The error shows the seconds, because describing some dates ends the process.
                 let seconds = date.timeIntervalSince1970
                 throw EncodingError.invalidValue(seconds, .init(codingPath: container.codingPath, debugDescription: problem))

@@ -135,7 +135,7 @@ private final class PairStorage {
         do {
             return .member(try coding.name(of: key))
         } catch {
-            fail("the name '\(key.stringValue)' cannot be written by the JSON encoder", at: path)
+            fail("the JSON encoder cannot write the name '\(key.stringValue)'", at: path)
             return .member(key.stringValue)
         }
     }

@@ -141,7 +141,7 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
     /// The operation, the path and the reason, with the system's error in words and as a number:
     /// `cannot write '/data/a.zip': no space left on the disk (errno 28)`.
     public var description: String {
-        problem.description + (isInPlace ? "; the file is complete and has its name" : "")
+        problem.description + (isInPlace ? "; the file is complete, and has its final name" : "")
     }
 
     /// ``FailureNumber/fileNotDurable`` if the file is complete and in place, ``FailureNumber/fileWrite`` otherwise.

@@ -68,7 +68,7 @@ public struct Deadline: Sendable, CustomStringConvertible {
             case .timeout, .timeoutOption: "timeout"
             case .phaseTimeouts, .phaseTimeoutsOption, .attemptTimeoutOption: "attempt"
             }
-        return limit.setter.message([(name, limit.duration)]) + (limit.duration > .zero ? "" : "; it must be more than zero")
+        return limit.setter.message([(name, limit.duration)]) + (limit.duration > .zero ? "" : "; a limit must be more than zero")
     }
 
     /// The message for a passed deadline whose limit is not known.

@@ -46,7 +46,7 @@ package final class FileLock: Sendable {
 
     /// Returns the error for a lock that another process has held for `limit`.
     static func busy(_ path: String, for limit: Duration) -> FileWriteError {
-        FileWriteError(path: path, operation: "lock", code: EBUSY, reason: "another process has had the lock for \(limit.inWords)")
+        FileWriteError(path: path, operation: "lock", code: EBUSY, reason: "another process has held the lock for \(limit.inWords)")
     }
 
     /// Whether the path still leads to this file.

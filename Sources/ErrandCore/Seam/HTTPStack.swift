@@ -246,6 +246,6 @@ extension HTTPSender {
     }
 
     private static func otherOrder(_ label: String) -> String {
-        "wrapped(by:\(label):) requires the other order, but stacks sort only by places of the canonical order"
+        "wrapped(by:\(label):) requires the opposite order, but stacks sort only by places of the canonical order"
     }
 }

@@ -65,7 +65,7 @@ public struct CertificatePins: Sendable, Hashable {
     private static func checked(_ pin: String) throws(TLSSettingsError) -> String {
         let form = "write sha256/ and the SHA-256 hash of the public key in base64, 44 characters (RFC 7469, section 2.4)"
         if let own = ownForm(ofCurls: pin) {
-            throw TLSSettingsError(.invalidBase64, of: pin, "two slashes are the form of curl; write \(own) (RFC 7469, section 2.4)")
+            throw TLSSettingsError(.invalidBase64, of: pin, "the form with two slashes is for curl; write \(own) (RFC 7469, section 2.4)")
         }
         guard pin.hasPrefix("sha256/") else { throw TLSSettingsError(.unknownHash, of: pin, "the hash is not sha256; \(form)") }
         guard let hash = Data(base64Encoded: String(pin.dropFirst(7))), Self.pin(sha256: hash) == pin else {

@@ -19,7 +19,7 @@ enum Host {
             guard isIPv6(address) else {
                 // The error shows only text that looks like an address. Any other text may be a secret.
                 let shown = looksLikeAddress(address.utf8) ? "'\(address)' is not an IPv6 address" : nil
-                throw refused(shown ?? "the text in brackets is not an IPv6 address without a zone")
+                throw refused(shown ?? "the text in brackets must be an IPv6 address without a zone")
             }
             return text.lowercased()
         }

@@ -268,6 +268,6 @@ extension InvalidURLError.Code {
     /// The path begins with an interpolated value that begins with a slash. Probably the interpolated value is a whole path.
     /// The slashes of that path would become `%2F`.
     public static let interpolatedPath = InvalidURLError.Code(
-        "it begins with an interpolated value that begins with '/', whose slashes would be sent as %2F",
+        "it begins with an interpolated value, and the slashes of this value would be sent as %2F",
         remedy: "for a whole path in a variable, write PathTemplate(verbatim: path)", isMistakeOfTheApp: true)
 }

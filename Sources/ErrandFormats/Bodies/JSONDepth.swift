@@ -42,7 +42,7 @@ package enum JSONDepth {
             }
             switch byte {
             case UInt8(ascii: ":") where hasLongString:
-                return "a member's name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
+                return "a member's name that is not ASCII is longer than \(FieldLimits.nameBytes) bytes"
             case UInt8(ascii: "["), UInt8(ascii: "{"):
                 depth += 1
                 hasLongString = false

@@ -110,7 +110,7 @@ struct JSONParser {
             let name = try string()
             // A dictionary compares names as Unicode text: see `JSONDepth`.
             if name.utf8.isSlowName {
-                throw limit("a member's name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII")
+                throw limit("a member's name that is not ASCII is longer than \(FieldLimits.nameBytes) bytes")
             }
             cursor.skipSpace()
             guard cursor.take(":") else { throw error("no colon after a name") }

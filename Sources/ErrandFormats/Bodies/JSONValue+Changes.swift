@@ -119,7 +119,7 @@ extension JSONValue {
                 elements.remove(at: index)
             }
         } else {
-            throw JSONPointerError(pointer, "'\(token.shownSafely(limit: 80))' is not in an object or an array")
+            throw JSONPointerError(pointer, "the parent of '\(token.shownSafely(limit: 80))' is neither an object nor an array")
         }
     }
 }

@@ -22,7 +22,7 @@ package enum PropertyListCheck {
     }
 
     static let tooDeep = "it nests deeper than \(depthLimit) levels"
-    static let longName = "a name is longer than \(FieldLimits.nameBytes) bytes, and not ASCII"
+    static let longName = "a name that is not ASCII is longer than \(FieldLimits.nameBytes) bytes"
 }
 
 /// A property list in XML. Refuses a text in which Foundation could find a tag that this check does not find.

@@ -93,7 +93,7 @@ public final class CircuitBreaker: Sendable, CustomStringConvertible {
             .map { "\($0.origin?.description ?? "requests without an origin"): \($0.state.inWords)" }.sorted()
         var parts = ["circuit breaker"]
         parts += changed.prefix(5)
-        if changed.count > 5 { parts.append("\(changed.count - 5) more that are not closed") }
+        if changed.count > 5 { parts.append("\(changed.count - 5) more circuits that are not closed") }
         parts.append("closed: \(count - changed.count)")
         return parts.joined(separator: ", ")
     }

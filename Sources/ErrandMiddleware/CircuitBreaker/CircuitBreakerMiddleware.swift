@@ -40,7 +40,7 @@ public struct CircuitBreakerMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .inside(.retry, because: "the breaker would count a call once, not its attempts"),
+            .inside(.retry, because: "the breaker would count calls instead of attempts"),
             .inside(.coalesce, because: "the breaker would count a shared exchange once for each call"),
             .inside(.hedge, because: "the breaker would not see the attempts"),
             .outside(.rateLimit, because: "a request that the breaker refuses would use up the limit"),

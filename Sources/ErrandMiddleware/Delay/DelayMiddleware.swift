@@ -32,7 +32,7 @@ public struct DelayMiddleware: HTTPMiddleware {
         guard let delay = request.options.delay.resolved(delay), delay > .zero else { return try await next.send(request) }
         if let remaining = request.deadline?.remaining, delay >= remaining {
             throw TransportError(
-                .timedOut, phase: .queue, message: "a delay of \(delay.inWords) would pass the deadline", request: request,
+                .timedOut, phase: .queue, message: "the deadline would pass during the delay of \(delay.inWords)", request: request,
                 delivery: .notSent)
         }
         try await clock.sleep(for: delay.bounded)

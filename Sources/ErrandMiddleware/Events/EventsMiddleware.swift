@@ -37,7 +37,7 @@ public struct EventsMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .inside(.number, because: "the events would not have the number"),
+            .inside(.number, because: "the events would not have the number of the call"),
             .outside(.retry, because: "each attempt would be a separate call"),
             .outside(.redirect, because: "each hop would be a separate call"),
         ]

@@ -103,8 +103,8 @@ public struct FallbackMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         var rules: [MiddlewareNeighbor] = []
-        if !statuses.isEmpty { rules.append(.inside(.validateStatus, because: "fallback would see an error where it looks for a status")) }
-        if hasServer { rules.append(.outside(.server, because: "the other sender would get the URL of this server")) }
+        if !statuses.isEmpty { rules.append(.inside(.validateStatus, because: "fallback would get an error instead of the status")) }
+        if hasServer { rules.append(.outside(.server, because: "the fallback server would get the URL of the first server")) }
         return rules
     }
 

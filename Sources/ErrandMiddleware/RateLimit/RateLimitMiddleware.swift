@@ -174,7 +174,7 @@ public struct RateLimitStoreError: RequestFailure, NumberedFailure {
 
     /// A description that contains only the type of the store's error, because the text of that error may contain secrets.
     public var description: String {
-        "\(shownRequest)refused, the store of the rate limit failed: \(type(of: underlying))"
+        "\(shownRequest)refused, because the store of the rate limit failed: \(type(of: underlying))"
             + " (not sent)" + shownAttempts
     }
 

@@ -60,7 +60,7 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
         expect(
             circuitBreaker.window >= attemptTimeout * 2,
             "circuitBreaker.window must be at least twice attemptTimeout (are \(circuitBreaker.window.inWords) and \(attemptTimeout.inWords)): "
-                + "the circuit breaker would forget one attempt before the next has failed")
+                + "the circuit breaker would forget one attempt before the next attempt has failed")
         if retry.maxAttempts > 1 {
             let wait = retry.backoff.delay(afterAttempt: 1)
             expect(

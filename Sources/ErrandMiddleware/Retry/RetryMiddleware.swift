@@ -63,11 +63,11 @@ public struct RetryMiddleware: HTTPMiddleware {
         let rules: [MiddlewareNeighbor] = [
             .inside(.fallback, because: "retry would never see the failures"),
             .outside(.authenticate, because: "a retried request would carry an expired token"),
-            .once(because: "the numbers of their attempts would be multiplied"),
+            .once(because: "the attempts of both layers would be multiplied"),
         ]
         // Only a policy with statuses must be inside `validateStatus`.
         guard !policy.statuses.isEmpty else { return rules }
-        return [.inside(.validateStatus, because: "retry would see an error where it looks for a status")] + rules
+        return [.inside(.validateStatus, because: "retry would get an error instead of the status")] + rules
     }
 
     public var label: String { "retry(\(policy), \(budget?.label ?? "no budget"))" }

@@ -35,8 +35,8 @@ public struct TimeoutMiddleware: HTTPMiddleware {
         [
             .outside(
                 .retry,
-                because: "each attempt would have the whole time, and the call would have no limit; phaseTimeouts(attempt:) limits attempts"),
-            .onceWhenSorted(because: "both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"),
+                because: "each attempt would get the whole timeout, and the call no timeout; phaseTimeouts(attempt:) limits an attempt"),
+            .onceWhenSorted(because: "both layers would limit the whole call; phaseTimeouts(attempt:) limits each attempt"),
         ]
     }
 

@@ -64,7 +64,7 @@ final class Listener: Sendable {
 
 /// The error if a listener never accepts connections, but its queue does not fill.
 private struct BrokenListener: Error, CustomStringConvertible {
-    var description: String { "the connection queue of a listener that never accepts did not fill on this system" }
+    var description: String { "on this system, the connection queue did not fill, although the listener never accepts" }
 }
 
 /// Adds the protocol's handlers to an accepted channel.

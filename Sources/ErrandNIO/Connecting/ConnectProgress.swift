@@ -38,14 +38,14 @@ struct ConnectProgress: Sendable {
 
     private var reasonOfSilence: String {
         guard let kind = proxy?.kind, kind != .socks5 else { return "check that it is a SOCKS 5 proxy" }
-        return "it may wait for the origin, or it is not an \(kind) proxy"
+        return "it may wait for the origin, or is not an \(kind) proxy"
     }
 
     /// The text for the end of a message that already names the proxy.
     var withoutProxy: String {
         if isLoading { return ", while the trusted certificates of the system were read" }
         if let tunnel {
-            return ", while \(tunnel) opened a tunnel" + (proxyResponds ? "" : "; it sent nothing: \(reasonOfSilence)")
+            return ", while \(tunnel) opened a tunnel" + (proxyResponds ? "" : "; the proxy sent nothing: \(reasonOfSilence)")
         }
         switch step {
         case .dns: return ", during the lookup of '\(host.shownSafely())'"

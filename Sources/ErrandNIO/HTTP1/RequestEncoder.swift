@@ -27,8 +27,8 @@ enum UnwritableRequestError: SafelyDescribedError, Equatable {
         case .severalHosts: "the request has more than one Host field (RFC 9112, section 3.2)"
         case .unsafeField(let error): error.description
         case .invalidMethod: "the request's method is not a token"
-        case .connect: "a request can't use CONNECT: set a proxy in the transport's configuration"
-        case .preface: "a request can't use PRI, which begins a connection of HTTP/2 (RFC 9113, section 3.4)"
+        case .connect: "a request can't use the method CONNECT: set a proxy in the transport's configuration"
+        case .preface: "a request can't use the method PRI, which begins a connection of HTTP/2 (RFC 9113, section 3.4)"
         case .headLongerThanFrame:
             "the fields of the request may take more than 16384 bytes, which is the limit over HTTP/2; HTTP/1.1 has no such limit"
         }

@@ -111,7 +111,7 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
             "the fields of a response can't be read: a number has more than 32 bits (RFC 7541, section 5.1); "
                 + "the connection was closed with COMPRESSION_ERROR"
         case .noPong(let time): "the server did not respond to a ping within \(time.inWords)"
-        case .goAway(let code): "connection closed by the server, after GOAWAY with \(code)"
+        case .goAway(let code): "the server closed the connection after GOAWAY with \(code)"
         case .notProcessed(let code): "the server did not process the request: GOAWAY with \(code)"
         case .reset(let code): "the server reset the stream with \(code)"
         }

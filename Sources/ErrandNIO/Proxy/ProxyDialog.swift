@@ -77,7 +77,7 @@ struct ProxyDialog: Sendable {
         if next != nil { return (nil, "it requires credentials, but the body of the request can't be sent again") }
         if refusals > 0 { return (.refused, "it does not accept the credentials") }
         if settings?.authenticator != nil { return (nil, "it requires credentials, but the authenticator returned no value") }
-        return (.missing, "it requires credentials, but none were given")
+        return (.missing, "it requires credentials, but no credentials were given")
     }
 
     /// Asks the authenticator for a value. A value with only white space is treated as `nil`.

@@ -61,7 +61,8 @@ struct SOCKSTunnel: Tunnel {
             buffer.writeInteger(UInt8(truncatingIfNeeded: password.count))
             buffer.writeBytes(password)
             return .write(buffer)
-        case (0xFF, nil): return refuse("requires a user and a password, or another way to authenticate, but none were given", .missing)
+        case (0xFF, nil):
+            return refuse("requires a user and a password, or another way to authenticate, but no credentials were given", .missing)
         case (0xFF, _): return refuse("accepts no user and password", .refused)
         default: return refuse("chose a way to authenticate that was not offered (\(method))")
         }

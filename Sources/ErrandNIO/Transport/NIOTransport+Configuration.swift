@@ -180,11 +180,11 @@ extension NIOTransport {
                     "'\(unixSocketPath.shownSafely())' has \(unixSocketPath.utf8.count.counted("byte")); at most 103 are possible")
             }
             guard proxy.isNone else {
-                throw UnusableSettingError("proxy", "connections to a Unix domain socket go through no proxy; set only one of the two")
+                throw UnusableSettingError("proxy", "connections to a Unix domain socket do not use a proxy; set only one of the two")
             }
             guard localAddress == nil else {
                 throw UnusableSettingError(
-                    "localAddress", "connections to a Unix domain socket come from no IP address; set only one of the two")
+                    "localAddress", "connections to a Unix domain socket have no local IP address; set only one of the two")
             }
         }
     }

@@ -68,15 +68,15 @@ struct RequestKey: Sendable {
     func differences(from asked: RequestKey, by matcher: RecordingMatcher) -> [Difference] {
         var differences: [Difference] = []
         if matcher.method, !method.isExactly(asked.method) {
-            differences.append(Difference(weight: 4, text: "the method (recorded \(method), asked \(asked.method.shownSafely()))"))
+            differences.append(Difference(weight: 4, text: "the method (recorded \(method), requested \(asked.method.shownSafely()))"))
         }
         if matcher.url, !Redacted.matches(url, asked.url) {
-            differences.append(Difference(weight: 8, text: "the URL (recorded \(url.shownSafely()), asked \(asked.url.shownSafely()))"))
+            differences.append(Difference(weight: 8, text: "the URL (recorded \(url.shownSafely()), requested \(asked.url.shownSafely()))"))
         }
         if let text = queryDifference(from: asked, by: matcher.query) { differences.append(Difference(weight: 2, text: text)) }
         for (index, name) in matcher.headers.enumerated() where !Redacted.matches(headers[index], asked.headers[index]) {
             let (recorded, asked) = (headers[index].shownSafely(), asked.headers[index].shownSafely())
-            differences.append(Difference(weight: 1, text: "the field \(name.rawName) (recorded '\(recorded)', asked '\(asked)')"))
+            differences.append(Difference(weight: 1, text: "the field \(name.rawName) (recorded '\(recorded)', requested '\(asked)')"))
         }
         if matcher.body != .ignored, let text = bodyDifference(from: asked) { differences.append(Difference(weight: 1, text: text)) }
         return differences
@@ -88,10 +88,10 @@ struct RequestKey: Sendable {
         case .anyOrder:
             let (missing, extra) = Redacted.unmatched(query, asked.query)
             if missing.isEmpty, extra.isEmpty { return nil }
-            return "the query (recorded \(Self.shown(missing)), asked \(Self.shown(extra)))"
+            return "the query (recorded \(Self.shown(missing)), requested \(Self.shown(extra)))"
         case .inOrder:
             if query.count == asked.query.count, zip(query, asked.query).allSatisfy(Redacted.matches) { return nil }
-            return "the query (recorded \(Self.shown(query)), asked \(Self.shown(asked.query)))"
+            return "the query (recorded \(Self.shown(query)), requested \(Self.shown(asked.query)))"
         }
     }
 
@@ -108,10 +108,10 @@ struct RequestKey: Sendable {
         case (.form(let recorded), .form(let asked)):
             let (missing, extra) = Redacted.unmatched(recorded, asked)
             if missing.isEmpty, extra.isEmpty { return nil }
-            return "the form (recorded \(Self.shown(missing)), asked \(Self.shown(extra)))"
+            return "the form (recorded \(Self.shown(missing)), requested \(Self.shown(extra)))"
         case (.bytes(let recorded), .bytes(let asked)):
             if Redacted.matches(recorded, asked) { return nil }
-            return "the body (recorded \(recorded.count.counted("byte")), asked \(asked.count))"
+            return "the body (recorded \(recorded.count.counted("byte")), requested \(asked.count))"
         default: return "the body (of another kind)"
         }
     }
@@ -183,7 +183,7 @@ private enum Redacted {
             return nil
         case (.array(let left), .array(let right)):
             guard left.count == right.count else {
-                return "\(path) (recorded \(left.count.counted("element")), asked \(right.count))"
+                return "\(path) (recorded \(left.count.counted("element")), requested \(right.count))"
             }
             return zip(left, right).enumerated().lazy.compactMap { difference($1.0, $1.1, at: "\(path)[\($0)]") }.first
         case (.string(let left), .string(let right)): return matches(left, right) ? nil : path

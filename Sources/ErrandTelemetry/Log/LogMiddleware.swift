@@ -115,7 +115,7 @@ public struct LogMiddleware: HTTPMiddleware {
     public var neighbors: [MiddlewareNeighbor] {
         [
             .inside(.server, because: "the records would not contain the server"),
-            .inside(.number, because: "the records would not have the number"),
+            .inside(.number, because: "the records would not have the number of the call"),
         ]
     }
 

@@ -110,11 +110,11 @@ public struct StubResponse: Sendable {
     // MARK: Failures of the network
 
     /// Fails with the code `notConnected`, as if there were no network. The request is not sent.
-    public static let offline = failing(.notConnected, phase: .connect, "no network (by the stub)", .notSent)
+    public static let offline = failing(.notConnected, phase: .connect, "no network (simulated by the stub)", .notSent)
     /// Fails with the code `cannotFindHost`, as if the host name were unknown. The request is not sent.
-    public static let hostNotFound = failing(.cannotFindHost, phase: .connect, "no such host (by the stub)", .notSent)
+    public static let hostNotFound = failing(.cannotFindHost, phase: .connect, "no such host (simulated by the stub)", .notSent)
     /// Fails with the code `cannotConnect`, as if the server refused the connection. The request is not sent.
-    public static let connectionRefused = failing(.cannotConnect, phase: .connect, "connection refused (by the stub)", .notSent)
+    public static let connectionRefused = failing(.cannotConnect, phase: .connect, "connection refused (simulated by the stub)", .notSent)
     /// Fails with the code `connectionLost`, as if the connection broke off before the response. The request may have been sent.
     ///
     /// For a connection that breaks off within the body, see ``breaking(afterBytes:with:)``.
@@ -123,7 +123,8 @@ public struct StubResponse: Sendable {
     /// that really waits, see ``never``.
     public static let timedOut = failing(.timedOut, phase: .response, "by the stub", .unknown)
     /// Fails with the code `tls`, as if the server's certificate were not trusted. The request is not sent.
-    public static let untrustedCertificate = failing(.tls, phase: .connect, "the certificate is not trusted (by the stub)", .notSent)
+    public static let untrustedCertificate = failing(
+        .tls, phase: .connect, "the certificate is not trusted (simulated by the stub)", .notSent)
 
     private static func failing(
         _ code: TransportError.Code, phase: ExchangePhase, _ message: String, _ delivery: Delivery

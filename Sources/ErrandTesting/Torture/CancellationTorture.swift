@@ -114,9 +114,9 @@ public struct CancellationTorture: Sendable {
                 guard counts.cancelled >= leastCancelled else {
                     throw TortureError(
                         jobNumber: k, moment: moment,
-                        what: "only \(counts.cancelled) of \(counts.runs.counted("run")) ended in CancellationError, and at least "
-                            + "\(leastCancelled) must: the scenario ignores cancellation, works in unstructured tasks, or has too few jobs (lower "
-                            + "`leastCancelled`)", underlying: nil, isOfOneRun: false)
+                        what: "only \(counts.cancelled) of \(counts.runs.counted("run")) ended in CancellationError, "
+                            + "but `leastCancelled` is \(leastCancelled): the scenario ignores cancellation, works in unstructured tasks, "
+                            + "or has too few jobs (then lower `leastCancelled`)", underlying: nil, isOfOneRun: false)
                 }
                 return TortureReport(counts: counts, value: value, jobs: run.jobs)
             }
@@ -149,8 +149,8 @@ public struct CancellationTorture: Sendable {
         }
         if let late, late > lateJobs {
             throw violation(
-                "\(late.counted("job")) ran after the cancellation, and at most \(lateJobs) may run: a wait ignores cancellation, or "
-                    + "cleaning up takes more (raise `lateJobs`)")
+                "\(late.counted("job")) ran after the cancellation, but `lateJobs` is \(lateJobs): a wait ignores cancellation, "
+                    + "or the cleanup takes more jobs (then raise `lateJobs`)")
         }
         return TortureRun(jobNumber: k, moment: moment, outcome: outcome, jobs: executor.jobs, lateJobs: late)
     }

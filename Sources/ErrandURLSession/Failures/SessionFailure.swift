@@ -40,7 +40,8 @@ struct SessionFailure {
         case .chunkBeforeHead: made(.invalidResponse, message: "the session returned a part of the body before the head")
         case .secondHead:
             made(.unsupported, message: "the response has several parts (multipart/x-mixed-replace), which URLSession separates")
-        case .droppedBody: made(.invalidResponse, message: "the session has dropped the body of a redirect without a usable Location")
+        case .droppedBody:
+            made(.invalidResponse, message: "the response is a redirect without a usable Location, and the session has dropped its body")
         case .bodyTooShort(let missing):
             made(.connectionLost, message: "the body ended \(missing.counted("byte")) too early")
         case .session(let error): failure(for: error)

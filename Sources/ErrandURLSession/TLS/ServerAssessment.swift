@@ -22,5 +22,5 @@ struct ServerAssessment: Sendable {
 /// The error for a certificate that the closure of a request has refused.
 struct RefusedServerError: SafelyDescribedError {
     let reason: String
-    var description: String { "the request refused the certificate: \(reason.shownSafely())" }
+    var description: String { "onServerTrust refused the certificate: \(reason.shownSafely())" }
 }

@@ -308,7 +308,7 @@ private enum Users {
         #expect(
             error?.description
                 == "GET https://a.example/v1/users: cannot decode [User]: the body is still encoded (Content-Encoding: gzip): "
-                + "decompress() decodes it, unless the request itself sets Accept-Encoding (status 200)")
+                + "decompress() decodes the body, unless the request sets its own Accept-Encoding (status 200)")
     }
 
     @Test func linesOfAResponseHaveTheCodingOfTheClientAndInvalidOnesCanBeSkipped() async throws {

@@ -130,7 +130,7 @@ private struct User: Codable, Sendable, Equatable {
         let client = APIClient(stub.timeout(.seconds(5)).server("https://a.example"))
         let error = await #expect(throws: TransportError.self) { try await client.get("/x", timeout: .seconds(-1)) }
         let text = error?.description ?? ""
-        #expect(text.contains("the limit timeout is -1 s, set by request.options.timeout; it must be more than zero"), "\(text)")
+        #expect(text.contains("the limit timeout is -1 s, set by request.options.timeout; a limit must be more than zero"), "\(text)")
     }
 
     // MARK: Any JSON

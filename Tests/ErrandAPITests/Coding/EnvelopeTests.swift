@@ -67,7 +67,7 @@ import Testing
             try await client.delete("/x")
             let error = await #expect(throws: ResponseDecodingError.self) { try await client.get("/x", as: User.self) }
             #expect("\(error!)".hasPrefix("GET https://a.example/x: cannot decode EnvelopeTests.User: the envelope has no '"), "\(error!)")
-            #expect("\(error!)".hasSuffix("; make the output optional if this is not a failure (status 200)"), "\(error!)")
+            #expect("\(error!)".hasSuffix("; if this is not an error, make the output optional (status 200)"), "\(error!)")
         }
         // The response has no body, as with 204.
         let empty = client(StubTransport(Stub().responds(.status(.noContent))))

@@ -172,7 +172,7 @@ import Testing
     @Test(
         arguments: [
             (200, "text/html", "the Content-Type is text/html, not text/event-stream (status 200)"),
-            (200, nil, "the Content-Type is missing, not text/event-stream (status 200)"),
+            (200, nil, "the response has no Content-Type; the expected type is text/event-stream (status 200)"),
             (205, "text/event-stream", "the status is 205, not 200 (status 205)"),
         ] as [(Int, String?, String)])
     func aResponseOfAnotherMediaTypeOrStatusIsAnError(_ code: Int, _ type: String?, _ problem: String) async throws {

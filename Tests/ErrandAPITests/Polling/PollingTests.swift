@@ -298,7 +298,7 @@ import Testing
         #expect(error?.code == .timedOut && stub.requests.count == 6 && error?.response?.status == .ok)
         #expect(
             "\(error!)"
-                == "GET https://a.example/v1/jobs/7: polling timed out: not done after 50 s and 6 requests, and the next request would be after the timeout of 1 min"
+                == "GET https://a.example/v1/jobs/7: polling timed out: not done after 50 s and 6 requests, and the timeout of 1 min would pass before the next request"
         )
         #expect(error?.localizedDescription == "The server takes too long.")
     }

@@ -484,7 +484,7 @@ import Testing
         #expect(
             error?.code == .signedOut
                 && "\(error!)"
-                    == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent); a sign-in needs .with(\\.authenticate, .off)"
+                    == "GET https://a.example/x: cannot authenticate: nobody is signed in (not sent); the sign-in request needs .with(\\.authenticate, .off)"
         )
         #expect(error?.errorDescription == "You are not signed in.")
     }

@@ -75,8 +75,8 @@ import Testing
         let wrong: [(KeyValuePairs<String, Int>, String, String)] = [
             (["dnsStart": 3, "dnsEnd": 2], "start timings end", "dnsEnd before dnsStart in the timings"),
             (["dnsEnd": 3, "connectStart": 2], "start timings end", "connectStart before dnsEnd in the timings"),
-            (["dnsStart": -1], "start timings end", "timings before the start or after the end"),
-            (["responseHead": 101], "start timings end", "timings before the start or after the end"),
+            (["dnsStart": -1], "start timings end", "an instant of the timings is before the start, or after the end"),
+            (["responseHead": 101], "start timings end", "an instant of the timings is before the start, or after the end"),
             ([:], "start timings timings end", "timings more than once"),
             ([:], "start timings connectionAcquired end", "connectionAcquired after timings"),
         ]

@@ -91,7 +91,7 @@ import Testing
         ("acts although it is switched off", "SwitchedOff", "the head of a request was changed although `switchOff` was called"),
         ("makes 503 a 200", "SwitchedOff", "the status of a response was changed although `switchOff` was called"),
         ("keeps the last response", "ReleasesUnread", "the middleware keeps a response, or its body"),
-        ("adds a field to each request", "SendsTheWholeRequest", "a middleware that adds fields on purpose declares `.addedFields`"),
+        ("adds a field to each request", "SendsTheWholeRequest", "if the middleware adds fields on purpose, declare `.addedFields`"),
     ])
     func anIssueDescribesTheFault(_ mutant: String, _ name: String, _ words: String) async throws {
         let mutant = try #require(MiddlewareMutant.all.first { $0.name == mutant })

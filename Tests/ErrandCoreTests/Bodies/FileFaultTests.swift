@@ -133,7 +133,7 @@ import Testing
         }
         #expect(
             error?.description
-                == "cannot synchronize the folder of '\(target.path)': input or output failed (errno 5); the file is complete and has its name"
+                == "cannot synchronize the folder of '\(target.path)': input or output failed (errno 5); the file is complete, and has its final name"
         )
         #expect(error?.localizedDescription == "The file is complete, but a loss of power may remove it.")
         #expect(try names == ["a.bin"] && folder.read("a.bin") == Data(Self.chunks(1).joined()))

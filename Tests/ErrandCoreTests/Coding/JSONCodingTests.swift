@@ -95,7 +95,7 @@ import Testing
 
     @Test(arguments: [
         (JSONCoding.Dates.iso8601, "99999999999", "form iso8601", "seconds"), (.iso8601, "100000000000", "form iso8601", "milliseconds"),
-        (.iso8601(assuming: .gmt), "-1.5", "form iso8601 (without a time zone: GMT)", "seconds"),
+        (.iso8601(assuming: .gmt), "-1.5", "form iso8601 (GMT if a date has no time zone)", "seconds"),
         (.format("yyyy-MM-dd"), "7", "format 'yyyy-MM-dd'", "seconds"),
         (.custom(read: { _ in nil }, write: { _ in "" }), "7", "custom format in JSONCoding", "seconds"),
     ]) func aNumberInPlaceOfATextIsRefusedWithTheFormOfNumbers(

@@ -428,7 +428,7 @@ import Testing
         check(
             Row(
                 RateLimitStoreError(request: Self.get, underlying: TestError("hunter2")),
-                "GET https://a.example/x?token=REDACTED: refused, the store of the rate limit failed: TestError (not sent)",
+                "GET https://a.example/x?token=REDACTED: refused, because the store of the rate limit failed: TestError (not sent)",
                 "The request was not sent, because the limit for requests could not be read.",
                 "The store of the rate limit failed: TestError.",
                 "Try again later."))

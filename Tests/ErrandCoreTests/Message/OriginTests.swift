@@ -35,7 +35,7 @@ import Testing
         ("", .empty), ("https://", .missingHost), ("ftp://a.example", .unsupportedScheme("ftp")),
         ("https://u:p@a.example", .credentials), ("https://a.example:0", .invalidPort("0")), ("https://:443", .missingHost),
         // A combining mark hides no colon.
-        ("https://[1::\u{301}2]", .invalidHost("the text in brackets is not an IPv6 address without a zone")),
+        ("https://[1::\u{301}2]", .invalidHost("the text in brackets must be an IPv6 address without a zone")),
         ("https://a.example:\u{301}443", .invalidPort("…")),
     ])
     func anInvalidOriginIsRefusedWithItsReason(_ text: String, _ code: InvalidURLError.Code) {

@@ -51,7 +51,7 @@ import Testing
     @Test func aWrongOrderIsNamed() {
         #expect(stack(.cache, .authenticate, .retry, .validateStatus, .server).orderProblems == [])
         let wrong = stack(.validateStatus, .retry)
-        #expect(wrong.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
+        #expect(wrong.orderProblems == ["retry is outside validateStatus: retry would get an error instead of the status"])
         #expect(wrong.description.hasSuffix("StubTransport\n  order: " + wrong.orderProblems[0]))
         #expect(stack(.server, .cache, .redirect).orderProblems.count == 2)
         #expect(wrong.contains(.retry) && !wrong.contains(.cache))

@@ -128,6 +128,6 @@ import Testing
             thirdParty("b", .outside(Self.a, because: "y")),
             ValidateStatusMiddleware())
         #expect(found.count == 2)
-        #expect(found.contains("retry is outside validateStatus: retry would see an error where it looks for a status"))
+        #expect(found.contains("retry is outside validateStatus: retry would get an error instead of the status"))
     }
 }

@@ -141,7 +141,7 @@ import Testing
         let stack = stub.wrapped(by: MarkingMiddleware("status", place: .validateStatus), when: .host("a.example"))
             .wrapped(by: MarkingMiddleware("retry", place: .retry), when: .method(.get))
         #expect(stack.contains(.retry) && stack.contains(.validateStatus))
-        #expect(stack.orderProblems == ["retry is outside validateStatus: retry would see an error where it looks for a status"])
+        #expect(stack.orderProblems == ["retry is outside validateStatus: retry would get an error instead of the status"])
     }
 
     // MARK: The builder

@@ -162,7 +162,7 @@ import Testing
         let wrapped = stub.retry().wrapped(by: layer, inside: .retry)
         #expect(
             wrapped.orderProblems == [
-                "own is outside retry: wrapped(by:inside:) requires the other order, but stacks sort only by places of the canonical order"
+                "own is outside retry: wrapped(by:inside:) requires the opposite order, but stacks sort only by places of the canonical order"
             ])
         #expect(stub.retry().wrapped(by: layer, outside: .retry).orderProblems == [])
         // A place of others has no position of its own.
@@ -235,7 +235,7 @@ import Testing
         let two = HTTPStack.sorted(around: stub).timeout(.seconds(5)).retry().timeout(.seconds(30))
         #expect(
             two.orderProblems == [
-                "timeout is outside another timeout: both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"
+                "timeout is outside another timeout: both layers would limit the whole call; phaseTimeouts(attempt:) limits each attempt"
             ])
         let attempt = HTTPStack.sorted(around: stub).phaseTimeouts(attempt: .seconds(5)).retry().timeout(.seconds(30))
         #expect(attempt.orderProblems == [])

@@ -75,7 +75,7 @@ import Testing
         func message(_ pin: String) -> String? {
             #expect(throws: TLSSettingsError.self) { try CertificatePins(["a.example": [pin]]) }?.message
         }
-        let form = "two slashes are the form of curl; write"
+        let form = "the form with two slashes is for curl; write"
         #expect(message("sha256//\(hashes[0])") == "\(form) \"\(Self.first)\" (RFC 7469, section 2.4)")
         let both = message("sha256//\(hashes[0]);sha256//\(hashes[1])")
         #expect(both == "\(form) \"\(Self.first)\", \"\(Self.second)\" (RFC 7469, section 2.4)")

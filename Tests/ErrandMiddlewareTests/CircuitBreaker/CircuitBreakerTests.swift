@@ -251,7 +251,7 @@ import Testing
         clock.advance(by: .seconds(5))
         #expect("\(breaker)".contains("https://a.example: half-open"))
         for number in 0..<9 { breaker.isolate("https://\(number).example") }
-        #expect("\(breaker)".hasSuffix("https://4.example: isolated, 6 more that are not closed, closed: 1"))
+        #expect("\(breaker)".hasSuffix("https://4.example: isolated, 6 more circuits that are not closed, closed: 1"))
     }
 
     @Test func cancelledCallersDoNotCount() async throws {

@@ -425,7 +425,8 @@ import Testing
         for task in tasks {
             let failed = await #expect(throws: RateLimitStoreError.self) { try await task.value }
             #expect(failed?.delivery == .notSent && failed?.underlying is TestError)
-            #expect(failed?.description == "GET https://a.example/x: refused, the store of the rate limit failed: TestError (not sent)")
+            #expect(
+                failed?.description == "GET https://a.example/x: refused, because the store of the rate limit failed: TestError (not sent)")
         }
         #expect(stub.requests.isEmpty && store.asked == 2)
     }

@@ -61,7 +61,7 @@ import Testing
         #expect(progress.withoutProxy == ", during the lookup of 'p.example'")
         progress.tunnel = "the SOCKS 5 proxy p.example:1080"
         let asking = ", while the SOCKS 5 proxy p.example:1080 opened a tunnel"
-        #expect(progress.text == asking + "; it sent nothing: check that it is a SOCKS 5 proxy")
+        #expect(progress.text == asking + "; the proxy sent nothing: check that it is a SOCKS 5 proxy")
         #expect(progress.slowProxy == progress.proxy)
         progress.proxyResponds = true
         #expect(progress.text == asking && progress.slowProxy == nil)

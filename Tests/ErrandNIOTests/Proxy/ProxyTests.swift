@@ -183,7 +183,8 @@ extension NIOTransportTests {
         @Test(arguments: [
             ("403 Forbidden", "403 Forbidden"),
             (
-                "407 Proxy Authentication Required", "it requires credentials, but none were given: 407 Proxy Authentication Required"
+                "407 Proxy Authentication Required",
+                "it requires credentials, but no credentials were given: 407 Proxy Authentication Required"
             ),
             ("503", "503 Service Unavailable"),
         ])
@@ -236,7 +237,8 @@ extension NIOTransportTests {
                 // It may be the origin that does not respond.
                 #expect(error.proxy == nil && error.localizedDescription == "Connecting to the server took too long.")
                 #expect(
-                    error.message.hasSuffix(" opened a tunnel; it sent nothing: it may wait for the origin, or it is not an HTTP proxy"),
+                    error.message.hasSuffix(
+                        " opened a tunnel; the proxy sent nothing: it may wait for the origin, or is not an HTTP proxy"),
                     "\(error)")
                 try await proxy.counts.wait { $0.seenEnds == 1 }
             }
@@ -253,7 +255,7 @@ extension NIOTransportTests {
                 let error = try await transportError { try await transport.send(Request(.get, url: "https://a.invalid/")) }
                 #expect(error.code == .timedOut && error.proxy?.kind == .socks5)
                 #expect(error.localizedDescription == "Connecting to the proxy took too long.")
-                #expect(error.message.hasSuffix("; it sent nothing: check that it is a SOCKS 5 proxy"), "\(error)")
+                #expect(error.message.hasSuffix("; the proxy sent nothing: check that it is a SOCKS 5 proxy"), "\(error)")
             }
         }
 

@@ -151,7 +151,7 @@ extension NIOTransportTests {
                 ),
                 (
                     .socks5(host: "127.0.0.1", port: socks), "http://localhost/",
-                    "the SOCKS 5 proxy 127.0.0.1:\(socks) requires a user and a password, or another way to authenticate, but none were given"
+                    "the SOCKS 5 proxy 127.0.0.1:\(socks) requires a user and a password, or another way to authenticate, but no credentials were given"
                 ),
                 (
                     .socks5(host: "127.0.0.1", port: socks, credentials: ("joe", "hunter2")), "http://localhost/",

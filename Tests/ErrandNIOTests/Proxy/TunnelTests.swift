@@ -54,7 +54,7 @@ import Testing
             ("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "refuse: \(name) refused the tunnel to a.example:443: 302"),
             (
                 "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=r\r\n\r\n",
-                "refuse: \(name) refused the tunnel to a.example:443: it requires credentials, but none were given: "
+                "refuse: \(name) refused the tunnel to a.example:443: it requires credentials, but no credentials were given: "
                     + "407 Proxy Authentication Required"
             ),
             (
@@ -156,7 +156,7 @@ import Testing
         ("http://a.example", true, [5, 255], "\(refused) accepts no user and password", 0),
         (
             "http://a.example", false, [5, 255],
-            "\(refused) requires a user and a password, or another way to authenticate, but none were given", 0
+            "\(refused) requires a user and a password, or another way to authenticate, but no credentials were given", 0
         ),
         ("http://a.example", false, [5, 2], "\(refused) chose a way to authenticate that was not offered (2)", 0),
         (

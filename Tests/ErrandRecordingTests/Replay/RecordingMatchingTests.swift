@@ -27,17 +27,17 @@ struct RecordingMatchingTests {
         arguments: [
             ("http://a.example/x", "http://a.example/x", nil), ("http://a.example/x", "http://A.example:80/x", nil),
             ("http://a.example", "http://a.example/", nil),
-            ("http://a.example/x", "https://a.example/x", "the URL (recorded http://a.example/x, asked https://a.example/x)"),
-            ("http://a.example/x", "http://b.example/x", "the URL (recorded http://a.example/x, asked http://b.example/x)"),
-            ("http://a.example/x", "http://a.example:81/x", "the URL (recorded http://a.example/x, asked http://a.example:81/x)"),
-            ("http://a.example/x", "http://a.example/x/", "the URL (recorded http://a.example/x, asked http://a.example/x/)"),
+            ("http://a.example/x", "https://a.example/x", "the URL (recorded http://a.example/x, requested https://a.example/x)"),
+            ("http://a.example/x", "http://b.example/x", "the URL (recorded http://a.example/x, requested http://b.example/x)"),
+            ("http://a.example/x", "http://a.example:81/x", "the URL (recorded http://a.example/x, requested http://a.example:81/x)"),
+            ("http://a.example/x", "http://a.example/x/", "the URL (recorded http://a.example/x, requested http://a.example/x/)"),
             ("http://a.example/?a=1&b=2", "http://a.example/?b=2&a=1", nil), ("http://a.example/?a=%41", "http://a.example/?a=A", nil),
-            ("http://a.example/?a=1", "http://a.example/", "the query (recorded a=1, asked nothing)"),
-            ("http://a.example/?a=1&b=1", "http://a.example/?a=2&b=1", "the query (recorded a=1, asked a=2)"),
-            ("http://a.example/?a=1", "http://a.example/?a=1&a=1", "the query (recorded nothing, asked a=1)"),
-            ("http://a.example/?a", "http://a.example/?a=", "the query (recorded a, asked a=)"),
+            ("http://a.example/?a=1", "http://a.example/", "the query (recorded a=1, requested nothing)"),
+            ("http://a.example/?a=1&b=1", "http://a.example/?a=2&b=1", "the query (recorded a=1, requested a=2)"),
+            ("http://a.example/?a=1", "http://a.example/?a=1&a=1", "the query (recorded nothing, requested a=1)"),
+            ("http://a.example/?a", "http://a.example/?a=", "the query (recorded a, requested a=)"),
             ("http://a.example/?token=abcdefghi", "http://a.example/?token=ihgfedcba", nil),
-            ("http://a.example/?token=abc&a=1", "http://a.example/?token=x&a=2", "the query (recorded a=1, asked a=2)"),
+            ("http://a.example/?token=abc&a=1", "http://a.example/?token=x&a=2", "the query (recorded a=1, requested a=2)"),
         ] as [(String, String, String?)])
     func urlAndQueryDecideByDefault(_ recorded: String, _ asked: String, _ difference: String?) async throws {
         let miss = try await miss(.standard, recorded: request(.get, recorded), asked: request(.get, asked))
@@ -49,7 +49,7 @@ struct RecordingMatchingTests {
         let (recorded, asked) = (try request(.put, "http://a.example/"), try request(.post, "http://a.example/"))
         #expect(
             try await miss(.standard, recorded: recorded, asked: asked)
-                == "entry 1 (PUT http://a.example/), differs in the method (recorded PUT, asked POST)")
+                == "entry 1 (PUT http://a.example/), differs in the method (recorded PUT, requested POST)")
         #expect(try await miss(RecordingMatcher(method: false), recorded: recorded, asked: asked) == nil)
     }
 
@@ -63,7 +63,7 @@ struct RecordingMatchingTests {
         let (recorded, asked) = (try request(.get, "http://a.example/?a=1&b=2"), try request(.get, "http://a.example/?b=2&a=1"))
         #expect(
             try await miss(RecordingMatcher(query: .inOrder), recorded: recorded, asked: asked)?.hasSuffix(
-                "the query (recorded a=1&b=2, asked b=2&a=1)") == true)
+                "the query (recorded a=1&b=2, requested b=2&a=1)") == true)
         #expect(try await miss(RecordingMatcher(query: .inOrder), recorded: recorded, asked: recorded) == nil)
     }
 
@@ -75,7 +75,7 @@ struct RecordingMatchingTests {
             try await miss(matcher, recorded: recorded, asked: asked([.accept: "a", .userAgent: "y", .authorization: "Bearer 0"])) == nil)
         #expect(
             try await miss(matcher, recorded: recorded, asked: asked([.accept: "b", .authorization: "Bearer 0"]))
-                == "entry 1 (GET http://a.example/), differs in the field Accept (recorded 'a', asked 'b')")
+                == "entry 1 (GET http://a.example/), differs in the field Accept (recorded 'a', requested 'b')")
         #expect(try await miss(matcher, recorded: recorded, asked: asked([.accept: "a"])) != nil)
         var fallback = try request(.get, "http://a.example/", headers: [.authorization: "Bearer 1"])
         fallback.options.fallbackHeaders = [.accept: "a"]
@@ -87,15 +87,15 @@ struct RecordingMatchingTests {
             ("application/json", #"{"a":1,"b":[1,2]}"#, #"{ "b" : [1, 2.0], "a": 1 }"#, nil),
             ("application/vnd.x+json; charset=utf-8", #"{"a":1}"#, #"{"a":2}"#, "the JSON body, at $.a"),
             ("application/json", #"{"a":{"b":[1,{"c":1}]}}"#, #"{"a":{"b":[1,{"c":2}]}}"#, "the JSON body, at $.a.b[1].c"),
-            ("application/json", #"[1]"#, #"[1,2]"#, "the JSON body, at $ (recorded 1 element, asked 2)"),
+            ("application/json", #"[1]"#, #"[1,2]"#, "the JSON body, at $ (recorded 1 element, requested 2)"),
             ("application/json", #"{"a":1}"#, #"{"a":1,"x":1}"#, "the JSON body, at $.x"),
             ("application/json", #"{"token":"abcdefgh","a":1}"#, #"{"a":1,"token":"x"}"#, nil),
             ("application/x-www-form-urlencoded", "a=1&b=2+3&token=x", "b=2%203&token=y&a=1", nil),
-            ("application/x-www-form-urlencoded", "a=1&b=2", "a=1&b=3", "the form (recorded b=2, asked b=3)"),
-            ("text/plain", "abc", "abc", nil), ("text/plain", "abc", "abcd", "the body (recorded 3 bytes, asked 4)"),
+            ("application/x-www-form-urlencoded", "a=1&b=2", "a=1&b=3", "the form (recorded b=2, requested b=3)"),
+            ("text/plain", "abc", "abc", nil), ("text/plain", "abc", "abcd", "the body (recorded 3 bytes, requested 4)"),
             (
                 "multipart/form-data; boundary=AaB", "--AaB\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--AaB--\r\n",
-                "--AaB\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n2\r\n--AaB--\r\n", "the body (recorded 57 bytes, asked 57)"
+                "--AaB\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n2\r\n--AaB--\r\n", "the body (recorded 57 bytes, requested 57)"
             ),
         ] as [(String, String, String, String?)])
     func normalisedBodiesDecide(_ type: String, _ recorded: String, _ asked: String, _ difference: String?) async throws {
@@ -188,7 +188,7 @@ struct RecordingMatchingTests {
         #expect(
             error?.description == """
                 GET http://a.example/x?page=2&token=REDACTED: no exchange recorded in '\(path)' matches the request; the nearest, \
-                entry 1 (GET http://a.example/x?page=1&token=REDACTED), differs in the query (recorded page=1, asked page=2)
+                entry 1 (GET http://a.example/x?page=1&token=REDACTED), differs in the query (recorded page=1, requested page=2)
                 """)
         #expect(error?.errorDescription == "The recording has no response for the request.")
         #expect(

@@ -76,7 +76,7 @@ internal import FoundationNetworking
         let transport = ChallengingTransport()
         let failure = try await transportError { try await HTTPStack(transport).send(request { _ in .refuse(because: "unknown") }) }
         #expect(failure.code == .tls && failure.delivery == .notSent && failure.phase == .connect)
-        #expect(failure.message == "the request refused the certificate: unknown")
+        #expect(failure.message == "onServerTrust refused the certificate: unknown")
         #expect(transport.replies.all == [.cancelAuthenticationChallenge])
     }
 

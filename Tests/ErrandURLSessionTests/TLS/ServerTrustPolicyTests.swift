@@ -156,7 +156,7 @@ struct ScriptedTrust: TrustEvaluation {
         #expect(assessment.decision.text == row.system && assessment.decision(after: .success(.systemVerdict)).text == row.system)
         #expect(assessment.decision(after: .success(.acceptWithoutVerification)).text == row.accepted ?? row.system)
         let refused = try #require(assessment.decision(after: .success(.refuse(because: "unknown"))).error)
-        #expect("\(refused)" == "the request refused the certificate: unknown")
+        #expect("\(refused)" == "onServerTrust refused the certificate: unknown")
         #expect(assessment.decision(after: .failure(Failing())).error is Failing)
         let verdict: ServerTrust.Verdict =
             row.isUnchecked ? .unchecked : row.refusal.map { .untrusted(reason: $0) } ?? .trusted

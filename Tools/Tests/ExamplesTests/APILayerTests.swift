@@ -176,7 +176,7 @@ import Testing
             var missing: ResponseDecodingError?
             do { _ = try await client.get("/envelope/nothing", as: User.self) } catch let error as ResponseDecodingError { missing = error }
             #expect(
-                missing.map { "\($0)" }?.contains("the envelope has no 'data', or it is null; make the output optional") == true,
+                missing.map { "\($0)" }?.contains("the envelope has no 'data', or this member is null; if this") == true,
                 "\(missing as Any)")
             var failures: [ServiceError] = []
             do { _ = try await client.get("/envelope/denied", as: User.self) } catch let error as ServiceError { failures.append(error) }

@@ -31,7 +31,7 @@ extension CookieFile {
         do {
             return try coding.encode(body)
         } catch {
-            preconditionFailure("numbers, texts and flags have a form in JSON: \(error)")
+            preconditionFailure("numbers, texts and flags must be encodable as JSON: \(error)")
         }
     }
 

@@ -217,7 +217,7 @@ public struct MultipartReader: Sendable {
     }
 
     private static let invalidDelimiter = MultipartError(
-        .invalidDelimiter, "a line of the multipart body has other bytes than spaces after the boundary")
+        .invalidDelimiter, "after the boundary, a line of the multipart body has bytes other than spaces")
 
     private mutating func head() throws(MultipartError) -> MultipartHead? {
         let from = max(start, searched)

@@ -58,7 +58,7 @@ struct StructuredFieldParser {
             skipSpaces()
             if skip(")") { return StructuredInnerList(items, parameters: try parameters()) }
             items.append(try item())
-            guard next == 0x20 || next == UInt8(ascii: ")") else { throw error("neither a space nor the end after an inner item") }
+            guard next == 0x20 || next == UInt8(ascii: ")") else { throw error("a missing space or ')' after an inner item") }
         }
     }
 
