@@ -327,7 +327,7 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
                 others.append(try #require(try await writer(in: store, key)))
                 generations[key] = try await store.lookUp(key).generation
             }
-            // The parts besides the name of the account don't matter.
+            // Only the name of the account decides which entries are removed.
             try await store.forget(CredentialIdentity(scheme: "s", account: "one", "token 3"))
             #expect(try await store.lookUp(keys[0]).entries.isEmpty)
             #expect(try await store.lookUp(keys[1]).entries.count == 1)
@@ -338,7 +338,7 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
                 Issue.record("makeImmediateWriter returned a writer for a generation from before the call of forget(_:)")
             }
             #expect(try await store.lookUp(keys[0]).entries.isEmpty)
-            // Other accounts, and responses without an account, lose nothing that is not finished.
+            // Other writers can still publish: the writers of other accounts, and of responses without an account.
             for (writer, key) in zip(others, [keys[1], key("/a")]) {
                 #expect(try await writer.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
                 let late = try await store.makeWriter(for: key, head: head(), expectedBytes: nil, since: generations[key] ?? .init(-1))
@@ -367,7 +367,7 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
             _ = try await add(to: store, key("/a"), head(), ["hello"])
             let account = CredentialIdentity(scheme: "s", account: "one")
             let keys = [key("/b"), CacheKey(url: url("/b"), partition: .account(account))]
-            // The account has a generation of its own.
+            // After this call, the account has a removal of its own.
             try await store.forget(account)
             var (open, generations): ([any CacheWriter], [CacheGeneration]) = ([], [])
             for key in keys {

@@ -246,7 +246,7 @@ private struct Refused: Error {}
 private final class Runs: Sendable {
     private let counts = Mutex((now: 0, most: 0, total: 0))
 
-    /// The largest number of runs at the same time.
+    /// The largest number of runs that were in progress at the same time.
     var most: Int { counts.withLock { $0.most } }
     /// The number of all runs.
     var total: Int { counts.withLock { $0.total } }

@@ -7,7 +7,7 @@ public struct CacheLookup: Sendable {
     public let entries: [CacheEntry]
     /// The generation of the store at the look-up.
     public let generation: CacheGeneration
-    /// The field that the pointer of the request's URL has; `nil` without a pointer.
+    /// The field `No-Vary-Search` in the pointer of the request's URL; `nil` if there is no pointer.
     var noVarySearch: NoVarySearch?
 
     /// Creates a result.
