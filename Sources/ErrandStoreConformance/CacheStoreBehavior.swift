@@ -81,7 +81,7 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
             #expect(usage.entries == 0 && usage.bytes == 0 && usage.entryLimit == 100 && usage.limitBytes == 1_000_000)
             #expect(try await store.entries(limit: 10).isEmpty)
         },
-        CacheStoreBehavior("KeepsTheWholeEntry", "An entry has all parts of its head, and its body.") { make in
+        CacheStoreBehavior("KeepsTheWholeEntry", "A look-up returns all parts of an entry's head, and the body can be read.") { make in
             let store = try await make(Limits())
             let selection = CacheSelection(fields: [
                 .init(name: .accept, value: .text("text/html")), .init(name: .cookie, value: .digest([1, 2, 3])),
@@ -184,7 +184,7 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
             #expect(try await writer.publish(head(), replacing: []) != nil)
             #expect(try await store.lookUp(key("/a")).entries.count == 1)
         },
-        CacheStoreBehavior("DiscardsWriters", "A writer that is discarded or released leaves nothing.") { make in
+        CacheStoreBehavior("DiscardsWriters", "A writer that is discarded or released leaves nothing in the store.") { make in
             let store = try await make(Limits())
             for discards in [true, false] {
                 let writer = try #require(try await writer(in: store, key("/a")))

@@ -57,7 +57,7 @@ public struct CookieStoreBehavior: Sendable, CustomStringConvertible, CustomTest
             #expect(try await store.apply(changed: [], removed: [cookie("a").key]) == [])
             #expect(try await store.load() == [])
         },
-        CookieStoreBehavior("KeepsTheWholeCookie", "A cookie has all its parts, octet by octet.") { make in
+        CookieStoreBehavior("KeepsTheWholeCookie", "A loaded cookie has all parts of the stored cookie, octet by octet.") { make in
             let store = try await make()
             let cookies: Set<Cookie> = [
                 cookie("plain"), cookie("", "nameless"), cookie("empty", ""), cookie("tab", "a\tb"), cookie("quote", "\"\\/"),

@@ -4,7 +4,7 @@ internal import ErrandCore
 enum CacheDecision: Sendable {
     /// The stored response is returned. No request is sent.
     case serve(CacheServing)
-    /// The stored response is returned, and a request in the background revalidates the response ([RFC 5861, section
+    /// The stored response is returned, and is revalidated in the background ([RFC 5861, section
     /// 3](https://www.rfc-editor.org/rfc/rfc5861#section-3)).
     case serveAndRevalidate(CacheServing, CacheForward)
     /// The request is sent.

@@ -96,7 +96,7 @@ public struct CacheMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .outside(.hedge, because: "a hit would be sent twice"),
+            .outside(.hedge, because: "a hit would be read twice"),
             .outside(.circuitBreaker, because: "a hit would fail while the origin is failing"),
             .outside(.waitForNetwork, because: "a hit would wait for a network"),
             .outside(.concurrencyLimit, because: "a hit would wait for other exchanges"),
@@ -180,7 +180,7 @@ extension Response {
         var response = Response(head: HTTPResponse(status: .gatewayTimeout), request: request)
         response.metadata.cacheStatus = status
         response.metadata.statusNote = "the response is not stored, and the request allows only a stored response"
-        request.report(.cacheDecision, decision: .init(continues: false, "not stored, and only a stored response is allowed"))
+        request.report(.cacheDecision, decision: .init(continues: false, "not stored, and the request allows only a stored response"))
         return response
     }
 }

@@ -86,7 +86,7 @@ final class CacheHome: Sendable {
 
     /// Whether the folder has no database, and has files that are not files of a store.
     ///
-    /// The store makes its folder private, and empties the folder of its bodies. Therefore, such a folder is not used.
+    /// A store does not use such a folder, because a store makes its folder private, and removes files from the folder of its bodies.
     var hasOtherFiles: Bool { folder.identity(of: Self.databaseName) == nil && folder.names.contains { !Self.isOwn($0) } }
 
     /// - Throws: `FileWriteError` if the folder has other files.
