@@ -25,7 +25,8 @@ struct StorageRule: Sendable {
         case varyAny
         /// The response depends on a secret field, which the cache can't keep.
         case varySecret
-        /// The response is a 206 that has no valid range, has a body longer than the range, or responds to a request without one range.
+        /// The response is a 206 that has no valid range, has a body longer than the range, or responds to a request that did not ask for
+        /// exactly one range.
         case range
         /// The server states no lifetime, and the status does not permit a heuristic lifetime.
         case noLifetime
