@@ -77,7 +77,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             #expect(usage.entries == 0 && usage.bytes == 0 && usage.entryLimit == 100 && usage.limitBytes == 1_000_000)
             #expect(try await store.entries(limit: 10).isEmpty)
         },
-        CacheStoreBehavior("KeepsTheWholeEntry", "An entry has all parts of its head, and its body.") { make in
+        CacheStoreBehavior("KeepsTheWholeEntry", "A look-up returns all parts of an entry's head, and the body can be read.") { make in
             let store = try await make(Limits())
             let selection = CacheSelection(fields: [
                 .init(name: .accept, value: .text("text/html")), .init(name: .cookie, value: .digest([1, 2, 3])),
@@ -180,7 +180,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             #expect(try await writer.publish(head(), replacing: []) != nil)
             #expect(try await store.lookUp(key("/a")).entries.count == 1)
         },
-        CacheStoreBehavior("DiscardsWriters", "A writer that is discarded or released leaves nothing.") { make in
+        CacheStoreBehavior("DiscardsWriters", "A writer that is discarded or released leaves nothing in the store.") { make in
             let store = try await make(Limits())
             for discards in [true, false] {
                 let writer = try #require(try await writer(in: store, key("/a")))
@@ -323,7 +323,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
                 others.append(try #require(try await writer(in: store, key)))
                 generations[key] = try await store.lookUp(key).generation
             }
-            // The parts besides the name of the account don't matter.
+            // Only the name of the account decides which entries are removed.
             try await store.forget(CredentialIdentity(scheme: "s", account: "one", "token 3"))
             #expect(try await store.lookUp(keys[0]).entries.isEmpty)
             #expect(try await store.lookUp(keys[1]).entries.count == 1)
@@ -334,7 +334,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
                 Issue.record("makeImmediateWriter returned a writer for a generation from before the call of forget(_:)")
             }
             #expect(try await store.lookUp(keys[0]).entries.isEmpty)
-            // Other accounts, and responses without an account, lose nothing that is not finished.
+            // Other writers can still publish: the writers of other accounts, and of responses without an account.
             for (writer, key) in zip(others, [keys[1], key("/a")]) {
                 #expect(try await writer.publish(head(extent: .whole(length: 0)), replacing: []) != nil)
                 let late = try await store.makeWriter(for: key, head: head(), expectedBytes: nil, since: generations[key] ?? .init(-1))
@@ -363,7 +363,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
             _ = try await add(to: store, key("/a"), head(), ["hello"])
             let account = CredentialIdentity(scheme: "s", account: "one")
             let keys = [key("/b"), CacheKey(url: url("/b"), partition: .account(account))]
-            // The account has a generation of its own.
+            // After this call, the account has a removal of its own.
             try await store.forget(account)
             var (open, generations): ([any CacheWriter], [CacheGeneration]) = ([], [])
             for key in keys {

@@ -53,7 +53,7 @@ public struct CookieStoreBehavior: ConformanceBehavior {
             #expect(try await store.apply(changed: [], removed: [cookie("a").key]) == [])
             #expect(try await store.load() == [])
         },
-        CookieStoreBehavior("KeepsTheWholeCookie", "A cookie has all its parts, octet by octet.") { make in
+        CookieStoreBehavior("KeepsTheWholeCookie", "A loaded cookie has all parts of the stored cookie, octet by octet.") { make in
             let store = try await make()
             let cookies: Set<Cookie> = [
                 cookie("plain"), cookie("", "nameless"), cookie("empty", ""), cookie("tab", "a\tb"), cookie("quote", "\"\\/"),
@@ -67,7 +67,7 @@ public struct CookieStoreBehavior: ConformanceBehavior {
             #expect(try await Set(store.apply(changed: Array(cookies), removed: [])) == cookies)
             #expect(try await Set(store.load()) == cookies)
         },
-        CookieStoreBehavior("MergesByKey", "A cookie replaces the cookie with an equal key, and other cookies stay.") { make in
+        CookieStoreBehavior("MergesByKey", "A cookie replaces the cookie with the same key, and other cookies stay.") { make in
             let store = try await make()
             let (a, b, c, newer) = (cookie("a"), cookie("b"), cookie("c"), cookie("a", "2"))
             #expect(try await Set(store.apply(changed: [a, b], removed: [])) == [a, b])
@@ -85,7 +85,7 @@ public struct CookieStoreBehavior: ConformanceBehavior {
             #expect(try await Set(store.apply(changed: [first] + others, removed: [])) == Set([first] + others))
             #expect(try await store.apply(changed: [], removed: others.map(\.key)) == [first])
         },
-        CookieStoreBehavior("RemovesFirst", "If a key is in both lists, the cookie is stored.") { make in
+        CookieStoreBehavior("RemovesFirst", "If one change removes and stores a key, the cookie is stored.") { make in
             let store = try await make()
             let (old, new) = (cookie("a"), cookie("a", "2"))
             #expect(try await store.apply(changed: [old], removed: [old.key]) == [old])

@@ -53,7 +53,7 @@ public struct TokenStoreBehavior: ConformanceBehavior {
             try await store.remove()
             #expect(try await store.load() == nil)
         },
-        TokenStoreBehavior("KeepsTheWholeToken", "A token has all its parts, octet by octet.") { make in
+        TokenStoreBehavior("KeepsTheWholeToken", "A loaded token has all parts of the saved token, octet by octet.") { make in
             let store = try await make()
             for token in [whole, AccessToken("a"), AccessToken("\"\\/\u{7F}\n\u{E9}", refreshToken: "e\u{301} ")] {
                 try await store.save(token)
@@ -63,7 +63,7 @@ public struct TokenStoreBehavior: ConformanceBehavior {
                 #expect((found.refreshToken ?? "").utf8.elementsEqual((token.refreshToken ?? "").utf8))
             }
         },
-        TokenStoreBehavior("KeepsTheSignIn", "A token keeps the identifier of its sign-in.") { make in
+        TokenStoreBehavior("KeepsTheSignIn", "A loaded token has the identifier of its sign-in.") { make in
             let store = try await make()
             var token = whole
             for signInID in ["one", "two", nil] {
@@ -131,7 +131,7 @@ public struct TokenStoreBehavior: ConformanceBehavior {
                 #expect(try await store.load() == token)
             }
         },
-        TokenStoreBehavior("RefreshesUnderLocks", "Within a whole refresh, the store saves the new token.") { make in
+        TokenStoreBehavior("RefreshesUnderLocks", "During a refresh under both locks, the store saves the new token.") { make in
             let store = try await make()
             try await store.save(numbered(1))
             let runs = Runs()
@@ -242,7 +242,7 @@ private struct Refused: Error {}
 private final class Runs: Sendable {
     private let counts = Mutex((now: 0, most: 0, total: 0))
 
-    /// The largest number of runs at the same time.
+    /// The largest number of runs that were in progress at the same time.
     var most: Int { counts.withLock { $0.most } }
     /// The number of all runs.
     var total: Int { counts.withLock { $0.total } }

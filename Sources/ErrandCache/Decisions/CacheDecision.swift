@@ -4,7 +4,7 @@ internal import ErrandCore
 enum CacheDecision: Sendable {
     /// The stored response is returned. No request is sent.
     case serve(CacheServing)
-    /// The stored response is returned, and a request in the background revalidates the response ([RFC 5861, section
+    /// The stored response is returned, and is revalidated in the background ([RFC 5861, section
     /// 3](https://www.rfc-editor.org/rfc/rfc5861#section-3)).
     case serveAndRevalidate(CacheServing, CacheForward)
     /// The request is sent.
@@ -57,11 +57,11 @@ extension Response {
 struct CacheForward: Sendable {
     /// Why the request is sent.
     var reason: CacheStatus.ForwardReason
-    /// The fields to set in the request. A field replaces all fields of its name.
+    /// The fields to set in the request. Each field replaces all fields of the request with the same name.
     var fields: [HTTPField] = []
     /// The entries whose validators the fields name. A 304 selects one of these entries.
     var candidates: [CacheEntry] = []
-    /// The entry that the response completes: the fields ask for the missing bytes at its end.
+    /// The entry that the response completes. The fields ask for the missing bytes at the end of the entry.
     var completes: CacheEntry?
     /// The entry that could be used if the server fails; `nil` if there is no such entry, or the request forbids its use.
     var fallback: CacheEntry?
@@ -132,6 +132,6 @@ struct CachePiece: Sendable {
     /// The offsets of the bytes in the stored bytes of the entry.
     let offsets: Range<Int64>
 
-    /// The number of the bytes.
+    /// The number of bytes.
     var byteCount: Int64 { offsets.byteCount }
 }

@@ -44,9 +44,9 @@ extension CacheEngine {
         return new.modified != nil && new.modified == entry.head.validators.modified
     }
 
-    /// Returns how a request is sent again after a response that may concern only the conditions of the cache: 400 and 431, with which
-    /// servers refuse long heads. `nil` if the cache has set no conditions, or the method is not safe. The request without conditions is
-    /// sent once.
+    /// Returns how a request is sent again, without the conditions of the cache, after a 400 or 431. Servers refuse long heads with these
+    /// statuses, and the conditions may have made the head too long. `nil` for another status, if the cache has set no conditions, or if
+    /// the method is not safe. The request without conditions is sent once.
     func repetition(after response: HTTPResponse, of exchange: ReceivedExchange) -> CacheForward? {
         let forward = exchange.forward
         guard [400, 431].contains(response.status.code), exchange.request.method.isSafe,
@@ -69,7 +69,7 @@ extension CacheEngine {
             updating: entry.head, with: response.headerFields, for: exchange.request,
             isOfRequest: variants.matches(entry.head, exchange.request), requestTime: exchange.requestTime,
             responseTime: exchange.responseTime)
-        // The key of the entry has the old field.
+        // The key of the entry follows from the old `No-Vary-Search`.
         if let head, policy.usesNoVarySearch, head.noVarySearch != entry.head.noVarySearch { return nil }
         return head
     }
@@ -155,8 +155,8 @@ extension CacheEngine {
                 reception.updates.append(.init(id: whole.id, head: updated))
                 return
             }
-            // Without a strong validator, the part may belong to the same representation. The whole response is kept, and the part is not
-            // stored.
+            // Without a strong validator, the part may belong to the representation of the whole response. Therefore, the whole response is
+            // kept, and the part is not stored.
             guard head.validators.strongText != nil else { return }
         }
         var write = CacheWrite(

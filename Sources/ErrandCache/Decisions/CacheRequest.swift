@@ -109,7 +109,7 @@ struct CacheRequest: Sendable {
     private static func key(_ request: Request, url: HTTPURL, scope: CachePolicy.Scope, bodyDigest: [UInt8]?) -> CacheKey? {
         var partition = CacheKey.Partition.none
         if scope == .private {
-            // The cache does not know to which account other credentials belong.
+            // The account of credentials that no identity covers is not known.
             guard !hasUncoveredCredentials(request) else { return nil }
             if let identity = request.options.credentialIdentity { partition = .account(identity) }
         }

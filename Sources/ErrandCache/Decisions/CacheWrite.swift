@@ -17,7 +17,7 @@ struct CacheWrite: Sendable {
     let head: CacheEntry.Head
     /// The bytes that the body announces.
     let announced: Announced
-    /// The stored bytes before the received bytes; `nil` if there are none.
+    /// The stored bytes before the received bytes; `nil` if no bytes precede.
     var before: CachePiece?
     /// The stored bytes after the received bytes; `nil` if no bytes follow. These bytes are used only if the whole body arrives.
     var after: CachePiece?
@@ -52,7 +52,7 @@ struct CacheWrite: Sendable {
         case .part(let range, let completeLength):
             let length = range.byteCount
             guard receivedBytes > 0 || before != nil, receivedBytes <= length else { return nil }
-            // The bytes before the range are positions below its beginning.
+            // The bytes of `before` end where the range begins.
             let start = max(0, range.lowerBound - (before?.byteCount ?? 0))
             if receivedBytes == length {
                 let end = range.upperBound.clampedSum(after?.byteCount ?? 0)

@@ -125,8 +125,8 @@ extension CacheEntry {
 public struct CacheLifetimes: Sendable, Hashable {
     /// The age up to which the response is fresh.
     public let fresh: Duration
-    /// The time after ``fresh`` for which the stale response is used while a request in the background revalidates the response; `nil`: the
-    /// time that the server states.
+    /// The time after ``fresh`` for which the stale response is used during a background revalidation; `nil`: the time that the server
+    /// states.
     public let staleWhileRevalidate: Duration?
     /// The time after ``fresh`` for which the stale response is used if the server fails; `nil`: the time that the server states.
     public let staleIfError: Duration?
@@ -135,7 +135,7 @@ public struct CacheLifetimes: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - fresh: the age up to which the response is fresh.
-    ///   - staleWhileRevalidate: the time for which the stale response is used during a revalidation.
+    ///   - staleWhileRevalidate: the time for which the stale response is used during a background revalidation.
     ///   - staleIfError: the time for which the stale response is used if the server fails.
     public init(fresh: Duration, staleWhileRevalidate: Duration? = nil, staleIfError: Duration? = nil) {
         self.fresh = max(.zero, fresh)

@@ -60,7 +60,7 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
         (self.url, self.origin, self.partition, self.content, self.search) = (url, origin, partition, content, search)
     }
 
-    /// Returns a key with the same origin and account. The cache stores a response with `No-Vary-Search` under this key.
+    /// Returns a key with the origin and the account of this key. The cache stores a response with `No-Vary-Search` under this key.
     ///
     /// - Parameters:
     ///   - url: the URL without a query.

@@ -2,8 +2,8 @@ internal import ErrandCore
 
 /// The validators of a stored response ([RFC 9110, section 8.8](https://www.rfc-editor.org/rfc/rfc9110#section-8.8)).
 struct CacheValidators: Sendable, Hashable {
-    /// A date of modification counts as strong if `Date` is at least this many seconds later. See [RFC 9110, section
-    /// 8.8.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.2).
+    /// The least number of seconds from a strong date of modification to `Date` ([RFC 9110, section
+    /// 8.8.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.2)).
     private static let strongAfterSeconds: Int64 = 60
 
     /// The entity tag; `nil` if the field is missing or invalid.

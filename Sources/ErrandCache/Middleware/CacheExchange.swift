@@ -142,7 +142,7 @@ struct CacheExchange: Sendable {
         var rest = response.body
         status.isStored = false
         if let tee = tee(for: response, completion.write, after: call.lookup) { (rest, status.isStored) = await tee.attached(to: rest) }
-        // `Content-Length` is only a statement of the server. The range of the response decides the length.
+        // The length follows from the range of the response, because `Content-Length` may be wrong.
         let length = completion.length
         response.head = completion.head
         response.body = ResponseBody(FollowedBodySource(beginning, then: rest.asSource()), expectedLength: length, request: request)
@@ -156,7 +156,7 @@ struct CacheExchange: Sendable {
         guard let write, let lookup, let key = call.cached.key(of: write.head, by: runtime.engine.policy), runtime.mayWrite,
             // A call that shares the exchange of another call does not store the response.
             response.metadata.coalescedInto == nil,
-            // A body that the transport has decoded without declaring this capability is not stored.
+            // If the transport has decoded the body, and does not declare `decodesContent`, the body is not stored.
             runtime.isDecoded || response.metadata.encodedFields.isEmpty && response.metadata.contentCoding == nil
         else { return nil }
         runtime.writePointer(to: write.head, of: key, after: lookup, for: request)

@@ -20,8 +20,8 @@ public import ErrandCore
 ///
 /// **Bodies:** a body is stored while it is read. Later requests can use the stored response when the whole body was read. If the reader
 /// stops early, and the response has a strong validator, the cache keeps the bytes that have arrived. For a later request, the cache can
-/// request only the rest. At most 1 MiB of a body waits for a slow store, and 2 MiB of all bodies together. The store delays a reader by at
-/// most 50 ms in total. If the store needs more time, the response is not stored.
+/// request only the rest. For a slow store, at most 1 MiB of one body waits, and at most 2 MiB of all bodies together wait. The store
+/// delays a reader by at most 50 ms in total. If the store needs more time, the response is not stored.
 ///
 /// **Accounts:** a response to a request with credentials is stored only for the account of the credentials:
 /// ``/ErrandCore/RequestOptions/credentialIdentity``. `authenticate` and `cookies` set this account. If a request has no identity, and has
@@ -37,10 +37,10 @@ public import ErrandCore
 /// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports it. A hit
 /// has no exchange.
 ///
-/// **Two caches:** a stack may have two caches, such as a small store in memory around a store on the disk. Each cache works as if the
-/// other were a part of the server. `metadata.cacheStatus` describes the cache whose stored response was used. If neither cache has used a
-/// stored response, `metadata.cacheStatus` describes the inner cache. If a request allows only stored responses, only the outer cache is
-/// asked.
+/// **Two caches:** a stack may have two caches, such as a small store in memory around a store on the disk. The outer cache treats the
+/// inner cache as a part of the server. `metadata.cacheStatus` describes the cache whose stored response was used. If neither cache has
+/// used a stored response, `metadata.cacheStatus` describes the inner cache. If a request allows only stored responses, only the outer
+/// cache is asked.
 ///
 /// **Place:** inside `server`, `redirect`, `authenticate`, `cookies` and `decompress`; outside all layers that limit, share or measure
 /// exchanges.
@@ -48,7 +48,7 @@ public import ErrandCore
 /// **Per request:** `request.options.cache` sets the mode, such as `.use(.reload)`. With `.off`, nothing is looked up or stored. The
 /// response to an unsafe method, and a response with `Clear-Site-Data: "cache"`, still remove stored responses.
 public struct CacheMiddleware: HTTPMiddleware {
-    /// The owner of the background revalidations. They are cancelled when the last stack with the middleware is released.
+    /// The owner of the background revalidations. The revalidations are cancelled when the last stack with the middleware is released.
     private final class Owner: Sendable {
         private let work: CacheWork
         private let number: Int
@@ -96,7 +96,7 @@ public struct CacheMiddleware: HTTPMiddleware {
 
     public var neighbors: [MiddlewareNeighbor] {
         [
-            .outside(.hedge, because: "a hit would be sent twice"),
+            .outside(.hedge, because: "a hit would be read twice"),
             .outside(.circuitBreaker, because: "a hit would fail while the origin is failing"),
             .outside(.waitForNetwork, because: "a hit would wait for a network"),
             .outside(.concurrencyLimit, because: "a hit would wait for other exchanges"),
@@ -142,8 +142,8 @@ public struct CacheMiddleware: HTTPMiddleware {
         return Response(serving, body: body, request: request)
     }
 
-    /// Sends a request that does not use the cache. But its response removes stored responses like any other response: after an unsafe
-    /// method, and with `Clear-Site-Data`.
+    /// Sends a request that does not use the cache. However, the response to an unsafe method, and a response with `Clear-Site-Data`, still
+    /// remove stored responses.
     private func sendUncached(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard !request.method.isSafe else {
             let response = try await next.send(request)
@@ -161,7 +161,7 @@ public struct CacheMiddleware: HTTPMiddleware {
     /// Confirms a stored response in the background, unless another call is confirming it.
     private func revalidate(_ entry: CacheEntry, _ call: CacheCall, _ forward: CacheForward, _ next: some HTTPSender) {
         guard let key = call.cached.key(of: entry.head, by: runtime.engine.policy) else { return }
-        // The work must not hold the owner: the owner ends the work when the owner is released.
+        // The work must not keep a reference to the owner, because the release of the owner ends the work.
         runtime.store.work.revalidations.begin(owner.revalidation(of: key)) { [runtime] in
             var call = call
             call.request = call.request.asInnerCall()
@@ -180,7 +180,7 @@ extension Response {
         var response = Response(head: HTTPResponse(status: .gatewayTimeout), request: request)
         response.metadata.cacheStatus = status
         response.metadata.statusNote = "the response is not stored, and the request allows only a stored response"
-        request.report(.cacheDecision, decision: .init(continues: false, "not stored, and only a stored response is allowed"))
+        request.report(.cacheDecision, decision: .init(continues: false, "not stored, and the request allows only a stored response"))
         return response
     }
 }

@@ -6,7 +6,7 @@ final class CacheRuntime: Sendable {
     /// The time for which a store is not used after its first failure: 1 s. After a failed write of a body, only writes pause.
     ///
     /// Each further failure after a pause doubles the time, up to ``longestPause``. A failure during a pause does not count, because its
-    /// work began before the pause. After a success, the next failure counts as the first: one slow look-up is no reason for a long pause.
+    /// work began before the pause. After a success, the next failure counts as the first, so one slow look-up never causes a long pause.
     static let pauseAfterFailure: Duration = .seconds(1)
     /// The longest pause: 60 s.
     static let longestPause: Duration = .seconds(60)
@@ -15,12 +15,12 @@ final class CacheRuntime: Sendable {
 
     /// A time for which the store is not used.
     private struct Pause {
-        /// The uptime of the end.
+        /// The uptime at which the pause ends.
         var end = Duration.zero
         /// The length of the latest pause; zero after a success.
         var length = Duration.zero
 
-        /// Begins a pause, unless there is one. Returns its length.
+        /// Begins a pause, unless a pause is in progress. Returns the length of the pause.
         mutating func begin(at now: Duration) -> Duration {
             guard now >= end else { return length }
             length = min(CacheRuntime.longestPause, max(CacheRuntime.pauseAfterFailure, length * 2))
@@ -28,7 +28,7 @@ final class CacheRuntime: Sendable {
             return length
         }
 
-        /// Ends the sequence of failures. A pause that has begun is not shortened: the success belongs to work before the pause.
+        /// Ends the sequence of failures. A pause in progress is not shortened, because the successful work began before the pause.
         mutating func succeed(at now: Duration) { if now >= end { length = .zero } }
     }
 
@@ -87,7 +87,7 @@ final class CacheRuntime: Sendable {
         let (id, offsets) = (serving.entry.id, serving.offsets)
         if let bytes = store.immediateBody(of: id, offsets: offsets) { return ResponseBody(bytes) }
         guard let source = try await waitingSource(of: id, offsets, for: request) else { return nil }
-        // The deadline limits the exchange, and stored bytes need no exchange.
+        // The deadline limits exchanges, and stored bytes are read without an exchange.
         var request = request
         request.deadline = nil
         return ResponseBody(source, expectedLength: offsets.byteCount, request: request)
@@ -165,7 +165,7 @@ final class CacheRuntime: Sendable {
         }
     }
 
-    /// Stores the pointer to the responses with the `No-Vary-Search` of a response, unless the store has the pointer.
+    /// Stores the pointer for a response with `No-Vary-Search`, unless the store has the pointer. See ``SearchRule``.
     ///
     /// The pointer is written in the background. Without the pointer, the store has the response, but no request finds the response.
     func writePointer(to head: CacheEntry.Head, of key: CacheKey, after lookup: CacheLookup, for request: Request) {

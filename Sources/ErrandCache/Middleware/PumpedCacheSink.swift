@@ -10,26 +10,26 @@ internal import Synchronization
 final class PumpedCacheSink: BodySink {
     /// The largest piece in the queue. Longer chunks are split, so that the pump can begin with a part of the chunk.
     private static let pieceLimitBytes = 128 * 1024
-    /// The largest number of bytes in one write, unless one chunk has more: half of the queue. While the store writes these bytes, the
-    /// reader can fill the other half.
+    /// The largest number of bytes in one write, unless a single chunk has more bytes: half of the queue. While the store writes one half,
+    /// the reader can fill the other half.
     private static let batchLimitBytes = CacheTee.waitingLimitBytes / 2
 
     private struct State {
         var queue = ChunkQueue<Data>()
-        /// The bytes that are reserved in the store's count: the queue, and the chunk that is being written.
+        /// The bytes of the queue, and of the chunks that are being written. These bytes are reserved in the store's count.
         var reservedBytes = 0
         var receivedBytes: Int64 = 0
         /// Whether the body was complete at its end; `nil` before the end.
         var isComplete: Bool?
-        /// Whether the entry is not stored.
+        /// Whether the entry was dropped, and is not stored.
         var isDropped = false
         /// Whether the pump has published the entry; `nil` before the pump has ended.
         var result: Bool?
         /// The writer of the store, after the pump has begun.
         var writer: (any CacheWriter)?
-        /// The pump, while it waits for a chunk.
+        /// The continuation of the pump while the pump waits for a chunk.
         var pump: CheckedContinuation<Void, Never>?
-        /// The reader, while it waits for room or for the end.
+        /// The continuation of the reader while the reader waits for room in the queue, or for the end of the pump.
         var reader: CheckedContinuation<Void, any Error>?
         /// The time that is left for delays of the reader.
         var delay = CacheTee.delayLimit
@@ -105,7 +105,7 @@ final class PumpedCacheSink: BodySink {
         return state.withLock { $0.result ?? !$0.isDropped }
     }
 
-    /// Waits for the pump. Returns false if the time for delays is used up, or the task is cancelled.
+    /// Waits for the pump. Returns false if the reader has waited for ``CacheTee/delayLimit`` in total, or the task is cancelled.
     ///
     /// - Parameter isDone: a closure that returns whether the reader can continue. The closure is called under the lock.
     private func wait(until isDone: @escaping @Sendable (State) -> Bool) async -> Bool {
@@ -235,7 +235,7 @@ final class PumpedCacheSink: BodySink {
             }
         } catch {
             if error is any CacheEntryRefusal {
-                // The store works, and only this entry gets no room.
+                // The store works, and refuses only this entry.
                 drop("the store does not keep the entry: \(safeDescription(of: error))")
             } else if !state.withLock(\.isDropped) {
                 // After the entry was dropped, any error of the writer is expected.
@@ -274,7 +274,7 @@ final class PumpedCacheSink: BodySink {
         return bytes
     }
 
-    /// Counts a chunk that no longer waits, and resumes the reader.
+    /// Releases the reserved bytes of a write that has ended, and resumes the reader.
     private func written(_ bytes: Int) {
         tee.runtime.store.work.waiting.release(bytes)
         let reader = state.withLock { state in
@@ -284,7 +284,7 @@ final class PumpedCacheSink: BodySink {
         reader?.resume()
     }
 
-    /// Copies stored bytes. Returns false if the entry has disappeared.
+    /// Copies stored bytes. Returns false if the stored bytes have disappeared, or the new entry was dropped.
     private func copy(_ piece: CachePiece, to writer: any CacheWriter) async throws -> Bool {
         guard let source = try await tee.runtime.store.body(of: piece.entry.id, offsets: piece.offsets) else { return false }
         defer { source.abandon() }

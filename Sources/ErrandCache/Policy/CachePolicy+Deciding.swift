@@ -46,8 +46,8 @@ extension CachePolicy {
         ///
         /// - Parameters:
         ///   - lifetime: the age up to which the response is fresh. A negative duration counts as zero.
-        ///   - staleWhileRevalidate: the time after `lifetime` for which the stale response is used while a request in the background
-        ///     revalidates the response; `nil`: the time that the server states.
+        ///   - staleWhileRevalidate: the time after `lifetime` for which the stale response is used during a background
+        ///     revalidation; `nil`: the time that the server states.
         ///   - staleIfError: the time after `lifetime` for which the stale response is used if the server fails; `nil`: the time that the
         ///     server states.
         public static func fresh(

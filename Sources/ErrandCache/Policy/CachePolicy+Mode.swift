@@ -14,7 +14,7 @@ extension CachePolicy {
     public enum Mode: String, Sendable, Hashable, CaseIterable {
         /// The cache follows the rules of HTTP.
         case standard
-        /// The request goes to the server without conditions. The response is stored.
+        /// The request goes to the server without conditions. The response may be stored.
         case reload
         /// Like ``reload``. The request also asks the caches between the app and the server for a fresh response (`Cache-Control:
         /// no-cache`).

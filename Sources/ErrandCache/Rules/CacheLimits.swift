@@ -13,7 +13,7 @@ package enum CacheLimits {
     /// The bytes that an entry takes up in the tables of a store, rounded up. These bytes count for the limits of the store.
     package static let entryOverheadBytes = 256
     /// The largest number of accounts, URLs, origins and groups whose latest removal a store remembers. A response that was requested
-    /// before an older removal is not stored.
+    /// before a forgotten removal is not stored.
     package static let removals = 1000
 
     /// Returns whether a head with these fields is small enough to be stored.

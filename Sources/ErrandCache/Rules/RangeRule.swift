@@ -38,7 +38,7 @@ enum RangeRule {
     /// bytes are missing, or the server could send bytes of another representation.
     ///
     /// - Parameter isFresh: whether the part is fresh. The request for the rest of a fresh part needs no validator. The combination of both
-    ///   parts needs a strong validator. Without this validator, a 206 is unusable, and the whole response is requested.
+    ///   parts needs a strong validator. If the entry has no strong validator, a 206 is unusable, and the whole response is requested.
     static func completion(of head: CacheEntry.Head, isFresh: Bool) -> [HTTPField]? {
         guard case .part(let range, let completeLength) = head.extent, range.lowerBound == 0, !range.isEmpty, !head.isDecoded,
             range.upperBound < completeLength ?? .max

@@ -3,11 +3,11 @@ internal import ErrandCore
 /// Decides which keys a response with `No-Vary-Search` has
 /// ([draft-ietf-httpbis-no-vary-search](https://datatracker.ietf.org/doc/draft-ietf-httpbis-no-vary-search/), section 7).
 ///
-/// A response whose field is not the standard has a key with the URL without its query, and with the significant parameters in
-/// ``CacheKey/search``. Two URLs are equivalent if, and only if, these keys are equal.
+/// If the field has an effect, the key has the URL without its query, and the significant parameters in ``CacheKey/search``. Two URLs are
+/// equivalent if, and only if, these keys are equal.
 ///
-/// A cache must know the field before it can form this key. Therefore, an entry without a body, the pointer, has the latest field of each
-/// URL without its query. The draft allows a cache to know only the latest field.
+/// A cache must know the field before it can form this key. Therefore, the store has a pointer for each URL without its query: an entry
+/// without a body, which has the latest field. The draft allows a cache to know only the latest field.
 enum SearchRule {
     /// An entry without a body, whose head has the latest field of a URL without its query.
     struct Pointer: Sendable {
@@ -38,14 +38,16 @@ enum SearchRule {
         return Pointer(key: pointerKey(for: key), head: pointer, generation: lookup.generation)
     }
 
-    /// Returns the key of a response with the field for a key of a request; `nil` if the field is the standard, so that the key of the
-    /// request is the key of the response.
+    /// Returns the key of a response with `field`.
+    ///
+    /// - Parameter key: the key of the request.
+    /// - Returns: `nil` if the field has no effect, so that the key of the request is the key of the response.
     static func key(for key: CacheKey, by field: NoVarySearch) -> CacheKey? {
         guard let search = field.normalForm(of: query(key.url)) else { return nil }
         return key.replacing(url: urlWithoutQuery(key.url), content: key.content, search: search)
     }
 
-    /// Returns the URLs, and the same URLs without their queries. All responses with `No-Vary-Search` have URLs of the second form.
+    /// Returns the URLs, and the same URLs without their queries. The keys of responses with `No-Vary-Search` have no queries.
     static func withoutQueries(_ urls: [String]) -> [String] {
         var all = urls
         for url in urls.map(urlWithoutQuery) where !all.contains(where: { $0.isExactly(url) }) { all.append(url) }
@@ -80,7 +82,7 @@ extension CacheRequest {
         return CacheLookup(entries: found.entries + equivalent, generation: found.generation, noVarySearch: field)
     }
 
-    /// Returns the key of an entry, or of a response to be stored; `nil` without a key.
+    /// Returns the key of an entry, or of a response to be stored; `nil` if the request has no key.
     func key(of head: CacheEntry.Head, by policy: CachePolicy) -> CacheKey? {
         guard let key, policy.usesNoVarySearch, isServable else { return key }
         return SearchRule.key(for: key, by: head.noVarySearch) ?? key

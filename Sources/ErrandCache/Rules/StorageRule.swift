@@ -25,13 +25,14 @@ struct StorageRule: Sendable {
         case varyAny
         /// The response depends on a secret field, which the cache can't keep.
         case varySecret
-        /// The response is a 206 without one valid range, with a body longer than the range, or without a request for one range.
+        /// The response is a 206 that has no valid range, has a body longer than the range, or responds to a request that did not ask for
+        /// exactly one range.
         case range
         /// The server states no lifetime, and the status does not permit a heuristic lifetime.
         case noLifetime
         /// The app's closure has decided not to store the response.
         case app
-        /// The fields have more than ``CacheLimits/headBytes``.
+        /// The fields have more bytes than ``CacheLimits/headBytes``.
         case head
     }
 
@@ -172,7 +173,7 @@ struct StorageRule: Sendable {
     /// Checks that a 206 has one range, that its body is not longer than the range, and that the request has asked for one range.
     private func checkRange(_ response: HTTPResponse, of request: CacheRequest) throws(Refusal) {
         guard case .range = request.wanted, !request.isDecoded, let range = response.contentRange?.range, !range.isEmpty,
-            // Servers exist whose body is shorter than the range. The stored range then ends where the body ends.
+            // Some servers send a body that is shorter than the range. The stored range then ends where the body ends.
             response.announcedLength ?? 0 <= range.byteCount
         else { throw .range }
     }

@@ -57,7 +57,7 @@ enum StoredFields {
         let names = Set(new.map(\.name)).subtracting(ofBytes)
         var updated = HTTPFields()
         updated.reserveCapacity(stored.count + new.count)
-        // The stored `Age` belongs to the stored `Date`.
+        // The stored `Age` is left out, because `Age` belongs to the response of the earlier exchange.
         for field in stored where !names.contains(field.name) && field.name != .age { updated.append(field) }
         for field in new where names.contains(field.name) { updated.append(field) }
         return updated

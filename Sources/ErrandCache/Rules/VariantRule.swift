@@ -26,8 +26,8 @@ struct VariantRule: Sendable {
             }
     }
 
-    /// Returns whether a stored response is in the one language that the request prefers to all others. No other response would be a better
-    /// choice.
+    /// Returns whether a stored response is in the language that the request prefers to all other languages. No other response would be a
+    /// better choice.
     private func isPreferredLanguage(_ name: HTTPField.Name, of head: CacheEntry.Head, for request: CacheRequest) -> Bool {
         guard name == .acceptLanguage, let wanted = request.fields[name], let preferred = AcceptedValues.preferredLanguage(wanted),
             let languages = head.response.headerFields[.contentLanguage]
@@ -66,7 +66,7 @@ struct VariantRule: Sendable {
 }
 
 extension HTTPField {
-    /// The value as text that is different for different octets, even if the octets are not UTF-8.
+    /// The value as text. Different octets have different texts, even if the octets are not UTF-8.
     fileprivate var octetText: String {
         withUnsafeBytesOfValue { octets in
             String(validating: octets, as: UTF8.self) ?? octets.map { "%" + String($0, radix: 16) }.joined()

@@ -5,15 +5,15 @@ internal import ErrandCore
 /// One counter numbers all removals. A look-up returns the current number. The response of that exchange is stored only if no later removal
 /// applies to the response.
 struct CacheGenerations: Sendable {
-    /// The keys that a removal applies to.
+    /// The account, URL, origin or group to which a removal applies.
     private enum Place {
         case account(CredentialIdentity)
         case url(String)
         case origin(Origin)
         case group(String, of: Origin)
 
-        /// A hash of the place. If two places have the same hash, a response that could be stored is not stored. The texts themselves
-        /// could be long, and could have secrets.
+        /// A hash of the place, because the texts could be long, and could have secrets. If two places have the same hash, a removal of
+        /// one place also prevents the storage of responses of the other place.
         var hash: Int {
             var hasher = Hasher()
             switch self {
@@ -38,10 +38,10 @@ struct CacheGenerations: Sendable {
     private var last: Int64 = 0
     /// The number of the latest removal of all entries.
     private var emptied: Int64 = 0
-    /// The largest number that ``places`` has lost. A response that was requested before this removal is not stored.
+    /// The largest number of a removal that ``places`` has lost. A response that was requested before this removal is not stored.
     private var floor: Int64 = 0
-    /// The number of the latest removal of each place. The table itself has no limit: ``remove(_:)`` removes the excess, because that
-    /// function needs the number of each place that the table loses.
+    /// The number of the latest removal of each place. ``remove(_:)`` enforces the limit of the table, because that function needs the
+    /// number of each place that the table loses.
     private var places = BoundedTable<Int, Int64>(limit: .max)
 
     /// The number of the latest removal.
@@ -54,7 +54,7 @@ struct CacheGenerations: Sendable {
     ///   - key: the key of the response.
     ///   - groups: the groups of the response.
     func isCurrent(_ generation: CacheGeneration, for key: CacheKey, groups: @autoclosure () -> [String]) -> Bool {
-        // Most exchanges see no removal, and a miss must stay cheap.
+        // A fast path, because most exchanges see no removal.
         if generation.rawValue == last { return true }
         guard generation.rawValue >= max(emptied, floor) else { return false }
         if case .account(let identity) = key.partition, number(of: .account(identity)) > generation.rawValue { return false }

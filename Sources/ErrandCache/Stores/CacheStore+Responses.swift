@@ -2,9 +2,10 @@ public import ErrandCore
 
 /// Functions that read and fill a store without a request to a server.
 ///
-/// The request must be as it reaches the cache: with an absolute URL, and, for the responses of an account, with the account's identity in
-/// ``/ErrandCore/RequestOptions/credentialIdentity``. `policy` must be the policy of the stack's cache. A store knows no `server` of a
-/// stack: for a relative URL, all functions throw an ``/ErrandCore/InvalidURLError``.
+/// The request must have the form that a stack passes to its cache. The URL must be absolute. For the responses of an account, the request
+/// must have the account's identity in ``/ErrandCore/RequestOptions/credentialIdentity``. `policy` must be the policy of the stack's cache.
+/// A store does not know the layer `server` of a stack. Therefore, for a relative URL, all functions throw an
+/// ``/ErrandCore/InvalidURLError``.
 ///
 /// Several stacks may share the store. A response whose body has no content coding, or was decoded, serves every stack. A response with
 /// `Content-Encoding` serves only the stacks whose transport does not decode bodies.
@@ -46,7 +47,8 @@ extension CacheStore {
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
     /// - Returns: whether the response was stored. False if the rules of HTTP forbid the storage, or the store has no room.
-    /// - Throws: the errors of the store, and of the body; `InvalidURLError` for a relative URL. The body is then released.
+    /// - Throws: the errors of the store, and of the body; `InvalidURLError` for a relative URL. If the function throws, the body is
+    ///   released.
     @discardableResult
     public func store(_ response: Response, for request: Request, policy: CachePolicy = .standard) async throws -> Bool {
         let isDecoded = response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty

@@ -80,7 +80,8 @@ public protocol CacheStore: AccountBoundStore {
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)?
 
-    /// Begins a new entry without waiting, like ``makeWriter(for:head:expectedBytes:since:)``. Only for a store whose writers never wait.
+    /// Begins a new entry without waiting, like ``makeWriter(for:head:expectedBytes:since:)``. Only a store
+    /// whose writers never wait implements this function.
     func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) -> ImmediateCacheWriting
@@ -106,9 +107,9 @@ public protocol CacheStore: AccountBoundStore {
     func removeAll(of origin: Origin) async throws
 
     /// Removes the entries of an origin that belong to one of the groups, for all accounts ([RFC
-    /// 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). A later ``CacheWriter/publish(_:replacing:)`` of such an
-    /// entry that was requested earlier returns `nil`. The default implementation reads the list of all entries, and does not stop the
-    /// writers.
+    /// 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). If the entry of an unpublished writer belongs to one of
+    /// the groups, ``CacheWriter/publish(_:replacing:)`` then returns `nil`. The default implementation reads the list of all entries, and
+    /// does not stop the writers.
     func removeAll(groups: [String], of origin: Origin) async throws
 
     /// Removes all entries. Gives up all unpublished writers.
@@ -161,7 +162,7 @@ public protocol CacheWriter: Sendable {
 
     /// Makes the entry visible, and in the same step removes these entries:
     /// - `replaced`
-    /// - the entries of the key with an equal ``CacheEntry/Head/selection``
+    /// - the entries of the key with the same ``CacheEntry/Head/selection``
     /// - the oldest entries of the key, by ``CacheEntry/Head/responseTime``, if the key has more than 16 entries
     /// - the least recently used entries of the store, if there is no room
     ///

@@ -7,7 +7,7 @@ public struct CacheLookup: Sendable {
     public let entries: [CacheEntry]
     /// The generation of the store at the look-up.
     public let generation: CacheGeneration
-    /// The field that the pointer of the request's URL has; `nil` without a pointer.
+    /// The field `No-Vary-Search` in the pointer of the request's URL; `nil` if there is no pointer.
     var noVarySearch: NoVarySearch?
 
     /// Creates a result.
@@ -25,9 +25,9 @@ public struct CacheLookup: Sendable {
 /// The generation of a store: the number of its latest removal. Each removal has a larger number than all earlier removals.
 ///
 /// A response is not stored if a removal after its look-up applies to the response: a sign-out of its account, a removal of its URL, its
-/// origin or one of its groups, or a removal of all entries. Otherwise an invalid response could return: its request was sent before the
-/// removal ([RFC 9111, section 4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)). If a store remembers only some removals, a
-/// response that was requested before a forgotten removal is not stored.
+/// origin or one of its groups, or a removal of all entries. Without this rule, the cache could store an invalid response, whose request
+/// was sent before the removal ([RFC 9111, section 4.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.4)). If a store remembers only
+/// some removals, a response that was requested before a forgotten removal is not stored.
 public struct CacheGeneration: Sendable, Hashable {
     /// The number at the look-up.
     public let rawValue: Int64

@@ -18,7 +18,7 @@ public final class CacheWork: Sendable {
 
     /// The largest number of bytes that wait at the same time.
     public var limitBytes: Int { waiting.limitBytes }
-    /// The writes and changes in progress. The body that is stored owns its write.
+    /// The writes and changes in progress.
     let writes = SingleFlight<Int, Void>()
     /// The background revalidations.
     let revalidations = SingleFlight<Revalidation, Void>()

@@ -79,8 +79,8 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Writing
 
-    /// Begins a new entry; `nil` if the entry is too large, there is no room, or a removal since the look-up applies to it. No visible
-    /// entry is removed before bytes of the body arrive. Never throws.
+    /// Begins a new entry; `nil` if the entry is too large, there is no room, or a removal since the look-up applies to the entry. No
+    /// visible entry is removed before bytes of the body arrive. Never throws.
     public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {

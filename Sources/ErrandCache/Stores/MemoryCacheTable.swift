@@ -38,7 +38,7 @@ struct MemoryCacheTable: Sendable {
     }
 
     private let limits: CacheStoreLimits
-    /// The table itself has no limit: this type enforces the limits, because entries and unpublished bytes count too.
+    /// The entries of each key. The functions of this type enforce the limits, because the limits count entries and bytes, not keys.
     private var buckets = BoundedTable<CacheKey, Bucket>(limit: .max)
     private var keys: [CacheEntry.ID: CacheKey] = [:]
     private var keysOfURL: [OctetKey: Set<CacheKey>] = [:]
@@ -114,7 +114,7 @@ struct MemoryCacheTable: Sendable {
         }
         heldBytes += writer.held - heldBefore
         writers[number] = writer
-        // The unpublished entries have less than all bytes, so there is room without visible entries.
+        // The limit for unpublished entries is not above the limit for all bytes, so removing visible entries always makes enough room.
         while freeBytes < 0, evict(&removed) {}
         return (true, removed)
     }

@@ -53,7 +53,7 @@ extension CacheInstant {
         self.init(sinceEpoch: sinceEpoch, uptime: uptime, run: UInt64(bitPattern: try reader.number()))
     }
 
-    /// The microseconds by the wall clock, for the order of entries.
+    /// The time by the wall clock in microseconds, by which entries are ordered.
     var microseconds: Int64 {
         let (seconds, attoseconds) = sinceEpoch.components
         let (product, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000)
@@ -63,7 +63,7 @@ extension CacheInstant {
 }
 
 extension CacheEntry.Head {
-    /// The octets of all parts, in format 1.
+    /// The octets of all parts of the head, in format 1.
     var encoded: Data {
         var writer = OctetWriter()
         writer.number(Int64(response.status.code))

@@ -15,7 +15,7 @@ final class CacheConnection: Sendable {
         work = BlockingWork(width: 1, label: label)
     }
 
-    /// Opens the database if the secret key has not been read. The first opening creates a missing key.
+    /// Opens the database if the secret key has not been read. Opening the database reads the key, or creates a missing key.
     ///
     /// - Parameter isCancellable: whether a cancelled task stops the wait.
     /// - Throws: the errors of the opening; `CancellationError`.
@@ -41,7 +41,7 @@ final class CacheConnection: Sendable {
     /// Carries out `operation` later. Errors are ignored.
     func begin(_ operation: @escaping @Sendable (CacheTables) throws -> Void) { work.add { try? self.perform(operation) } }
 
-    /// Carries out `cleaning` later, even if the database can't be opened, and then `operation`. Errors are ignored.
+    /// Carries out `cleaning` and then `operation`, later. `cleaning` runs even if the database can't be opened. Errors are ignored.
     func cleanUp(_ cleaning: @escaping @Sendable () -> Void, then operation: @escaping @Sendable (CacheTables) throws -> Void) {
         work.add {
             cleaning()

@@ -251,7 +251,7 @@ struct CacheTables {
         var last: Int64?
         while true {
             let used = try usage
-            // A wrong number of entries must not repeat the removal without end.
+            // If the number of entries is wrong, the loop must end.
             if let last, used.entries >= last { throw SQLiteError.unexpectedFormat("the number of entries is wrong") }
             last = used.entries
             if used.entries + entries <= Int64(limits.entries), used.bytes + unpublished + bytes <= limits.bytes { return files }
@@ -341,7 +341,7 @@ struct CacheTables {
         }
     }
 
-    /// Returns pages to the file system. Only damage of the file is an error.
+    /// Returns pages to the file system. Throws an error only if the file is damaged.
     func shrinkIfPossible(all: Bool) throws {
         do { try shrink(all: all) } catch let error as SQLiteError where !error.isDamage {}
     }

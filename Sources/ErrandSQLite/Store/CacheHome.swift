@@ -86,7 +86,7 @@ final class CacheHome: Sendable {
 
     /// Whether the folder has no database, and has files that are not files of a store.
     ///
-    /// The store makes its folder private, and empties the folder of its bodies. Therefore, such a folder is not used.
+    /// A store does not use such a folder, because a store makes its folder private, and removes files from the folder of its bodies.
     var hasOtherFiles: Bool { folder.identity(of: Self.databaseName) == nil && folder.names.contains { !Self.isOwn($0) } }
 
     /// - Throws: `FileWriteError` if the folder has other files.
@@ -100,8 +100,8 @@ final class CacheHome: Sendable {
     /// Whether an open database is still the database at its path.
     func isCurrent(_ tables: CacheTables) -> Bool { folder.identity(of: Self.databaseName) == tables.file }
 
-    /// Opens the database. A missing or damaged database, a database of another version, and a database whose entries are sealed in another
-    /// way than the entries of this store, is replaced by a new database.
+    /// Opens the database. Creates a missing database. A new database replaces a damaged database, and a database of another version. A new
+    /// database also replaces a database with sealed entries if this store does not seal entries, and the reverse.
     ///
     /// - Throws: `FileWriteError`, `FileReadError`, `SQLiteError`.
     func open() throws -> CacheTables {
@@ -119,8 +119,8 @@ final class CacheHome: Sendable {
         }
     }
 
-    /// Opens the database. The first opening of this process removes the leftovers, and reads tables for this purpose. These tables can be
-    /// damaged, too.
+    /// Opens the database. The first call in this process also removes the leftovers. For this purpose, the function reads tables, which
+    /// can be damaged, too.
     private func openClean() throws -> CacheTables {
         let tables = try openExisting()
         if !isClean.withLock({ $0 }) {

@@ -41,7 +41,7 @@ extension SQLiteCacheStore {
                 writer.octets(content.digest)
                 writer.text(content.fields)
             }
-            // A key without this text has the digest of earlier versions.
+            // A key without `search` must have the digest that earlier versions have computed.
             if let search = key.search { writer.text(search) }
         }
         return (digest, partition)

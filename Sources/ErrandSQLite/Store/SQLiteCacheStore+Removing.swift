@@ -40,8 +40,8 @@ extension SQLiteCacheStore {
         try await writer.ensureKey(isCancellable: false)
         let (chosen, digest) = (Set(groups.map { Array($0.utf8) }), try originDigest(origin))
         let places = try groups.map { try groupDigest($0, of: digest) }
-        // Entries that are published during this work have larger numbers. Their requests are newer than the removal, which is recorded
-        // first.
+        // The removal is recorded first. Entries that are published later have larger numbers, and their requests are newer than the
+        // removal.
         let lastEntry = try await writer.run { tables in
             try tables.database.transaction {
                 try tables.recordRemoval(of: places)
@@ -51,7 +51,7 @@ extension SQLiteCacheStore {
         guard let last = lastEntry else { return }
         var next: Int64? = .min
         while let first = next {
-            // Other operations run between two pages.
+            // Other operations can run between two pages of heads.
             next = try await writer.run { [self] tables in
                 let page = try tables.entries(origin: digest, ids: first...last, limit: Self.groupPageEntries)
                 let ids = page.compactMap { key, stored -> Int64? in
@@ -69,7 +69,7 @@ extension SQLiteCacheStore {
     /// The largest number of heads in memory while groups are removed.
     static let groupPageEntries = 256
 
-    /// Removes all entries, including the entries of other processes. Writers that have not published are given up.
+    /// Removes all entries, including the entries of other processes. Gives up all unpublished writers in all processes.
     public func removeAll() async throws {
         try await changeForPrivacy { tables in
             try tables.recordRemovalOfAll()

@@ -21,9 +21,9 @@ internal import Synchronization
 /// - **Limits**: 256 MiB, 10,000 entries, and an eighth of the bytes for one entry. The limits hold for all processes together. Heads and
 ///   unpublished files count. The database needs some more space for its log and its indices, about 6 MiB. If there is no room, the least
 ///   recently used entries are removed.
-/// - **Damage**: a damaged database, and a database of another version, is replaced by an empty database: ``Event/Kind/replaced``. The same
-///   holds if the entries are sealed, and this store has no ``CacheSealing``, and the reverse. All stores over one folder must either have
-///   a ``CacheSealing``, or have none.
+/// - **Damage**: an empty database replaces a damaged database, and a database of another version: ``Event/Kind/replaced``. A database with
+///   sealed entries is also replaced if this store has no ``CacheSealing``. A database without sealed entries is replaced if this store has
+///   a ``CacheSealing``. Therefore, either all stores over one folder must have a ``CacheSealing``, or no store.
 ///
 /// The initializer reads a file of 32 bytes, and creates the folder and this file if they are missing. All other work is done on threads
 /// that may block.
@@ -37,8 +37,8 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     public struct Event: Sendable, Hashable, CustomStringConvertible {
         /// The kind of an event.
         public enum Kind: String, Sendable, Hashable, CaseIterable {
-            /// The database was damaged, had another version, or had sealed entries although the store has no ``CacheSealing``, or the
-            /// reverse. It was replaced by an empty database.
+            /// An empty database has replaced the database. The old database was damaged, had another version, or had sealed entries
+            /// although the store has no ``CacheSealing``, or the reverse.
             case replaced
             /// A damaged entry was removed.
             case damagedEntry
@@ -76,8 +76,9 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.
     ///   - sealing: the closures that encrypt and decrypt the bytes on the disk; `nil`, the default: nothing is encrypted. Entries that
-    ///     were encrypted with another key are treated as missing. If the folder has entries that are not encrypted, the store is emptied,
-    ///     and the reverse: ``Event/Kind/replaced``.
+    ///     were encrypted with another key are treated as missing. If `sealing` is not `nil`, and the folder has entries that are not
+    ///     encrypted, the store is emptied: ``Event/Kind/replaced``. The same happens if `sealing` is `nil`, and the folder has encrypted
+    ///     entries.
     ///   - onEvent: a closure that is called after an event, on a thread that may block.
     public convenience init(
         folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
@@ -217,7 +218,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 
     // MARK: Writing
 
-    /// Returns the digests of a response's URL, origin and groups. A removal of one of them applies to the response.
+    /// Returns the digests of a response's URL, origin and groups. A removal of any of these digests applies to the response.
     private func places(of key: StoredKey, _ head: CacheEntry.Head) throws -> [[UInt8]] {
         try [key.url, key.origin] + head.groups.map { try groupDigest($0, of: key.origin) }
     }

@@ -23,7 +23,7 @@ final class SQLiteCacheWriter: CacheWriter {
     }
 
     private struct WrongLength: CacheEntryRefusal, SafelyDescribedError {
-        let description = "the length of the entry is not the number of its bytes"
+        let description = "the number of written bytes differs from the length in the head of the entry"
     }
 
     private struct State {
