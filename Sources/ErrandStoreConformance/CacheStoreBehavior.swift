@@ -69,7 +69,7 @@ public struct CacheStoreBehavior: Sendable, CustomStringConvertible, CustomTestS
     public var testDescription: String { name }
 
     /// The behaviors of every store.
-    public static let all: [CacheStoreBehavior] = reading + writing + removing + limits
+    public static let all: [CacheStoreBehavior] = reading + writing + removing + late + limits
 
     // MARK: Reading and writing
 

@@ -14,8 +14,7 @@ extension CacheStore {
     /// - Parameters:
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
-    ///   - now: the time by which the age of the response is computed, for tests: see ``CacheMiddleware``. `nil`, the default: the clocks of
-    ///     the system.
+    ///   - now: the time by which the age of the response is computed, for tests. `nil`, the default: the clocks of the system.
     /// - Throws: the errors of the store; `InvalidURLError` for a relative URL.
     public func contains(
         _ request: Request, policy: CachePolicy = .standard, now: (@Sendable () -> Date)? = nil
@@ -35,8 +34,7 @@ extension CacheStore {
     /// - Parameters:
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
-    ///   - now: the time by which the age of the response is computed, for tests: see ``CacheMiddleware``. `nil`, the default: the clocks of
-    ///     the system.
+    ///   - now: the time by which the age of the response is computed, for tests. `nil`, the default: the clocks of the system.
     /// - Throws: the errors of the store; `InvalidURLError` for a relative URL.
     public func response(
         for request: Request, policy: CachePolicy = .standard, now: (@Sendable () -> Date)? = nil
@@ -53,8 +51,7 @@ extension CacheStore {
     ///   - response: the response, whose body is read into memory.
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
-    ///   - now: the time by which the age of the response is computed, for tests: see ``CacheMiddleware``. `nil`, the default: the clocks of
-    ///     the system.
+    ///   - now: the time by which the age of the response is computed, for tests. `nil`, the default: the clocks of the system.
     /// - Returns: whether the response was stored. False if the rules of HTTP forbid the storage, or the store has no room.
     /// - Throws: the errors of the store, and of the body; `InvalidURLError` for a relative URL. The body is then released.
     @discardableResult
