@@ -37,6 +37,7 @@ extension CacheStoreBehavior {
             try await one.removeAll(urls: [key("/a").url])
             #expect(try await two.lookUp(key("/a")).entries.isEmpty)
         },
+        sharedRemovals,
         CacheStoreBehavior("SharesSignOuts", "A sign-out, or a removal of all entries, applies to all stores of the same place.") { make in
             let (one, two) = (try await make(Limits()), try await make(Limits()))
             let identity = CredentialIdentity(scheme: "s", account: "carol")

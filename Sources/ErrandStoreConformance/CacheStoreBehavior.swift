@@ -65,7 +65,7 @@ public struct CacheStoreBehavior: ConformanceBehavior {
     public func check(_ make: @Sendable (Limits) async throws -> any CacheStore) async throws { try await run(make) }
 
     /// The behaviors of every store.
-    public static let all: [CacheStoreBehavior] = reading + writing + removing + limits
+    public static let all: [CacheStoreBehavior] = reading + writing + removing + late + limits
 
     // MARK: Reading and writing
 

@@ -134,6 +134,22 @@ struct SQLiteProcessTests {
         #expect(report().hasSuffix("gone"), "\(report())")
     }
 
+    @Test func theRemovalOfAGroupAppliesToAnotherProcess() async throws {
+        let folder = try TestFolder("cache-group")
+        let path = folder.file("store")
+        let store = SQLiteCacheStore(folder: path)
+        let process = try Self.start("group", path, folder.file("report"))
+        defer { OwnProgram.kill(process) }
+        func report() -> String { (try? folder.read("report")).map { String(decoding: $0, as: UTF8.self) } ?? "" }
+        try await poll("the entries of the other process", upTo: .seconds(60), value: { report() }, until: { $0 == "ready" })
+        #expect(try await store.usage.entries == 2)
+        try await store.removeAll(groups: ["x", "news"], of: Samples.url("/").origin)
+        try folder.write("removed", to: "removed")
+        process.waitUntilExit()
+        #expect(report() == "gone, kept, given up, refused, stored again")
+        #expect(try await store.usage.entries == 2)
+    }
+
     @Test func twoAccountsInTwoProcessesGetOnlyTheirResponses() async throws {
         let folder = try TestFolder("cache-accounts")
         let path = folder.file("store")
@@ -172,6 +188,7 @@ struct SQLiteProcessTests {
         case "kill": try await writeUntilKilled(words[1], seed: UInt64(words[2]) ?? 0, killAt: Int(words[3]) ?? 0)
         case "load": try await load(words[1], seed: UInt64(words[2]) ?? 0, seconds: Int(words[3]) ?? 1, report: words[4])
         case "watch": try await watch(words[1], report: words[2])
+        case "group": try await keepGroups(words[1], report: words[2])
         case "accounts": try await call(words[1], seed: UInt64(words[2]) ?? 0, count: Int(words[3]) ?? 0, report: words[4])
         case "full": try await fill(words[1], report: words[2])
         default: break
@@ -283,6 +300,33 @@ struct SQLiteProcessTests {
         while !FileManager.default.fileExists(atPath: signal) { try await Task.sleep(for: .milliseconds(5)) }
         // The first look-up after the sign-out.
         try write(try await store.lookUp(key).entries.isEmpty ? "seen, gone" : "seen, still there", to: report)
+    }
+
+    /// Stores entries of two groups, begins two more entries, and says what is left after another process has removed a group.
+    private func keepGroups(_ path: String, report: String) async throws {
+        let store = SQLiteCacheStore(folder: path)
+        let (news, sports) = (Samples.head("news", bytes: 10, group: "news"), Samples.head("sports", bytes: 10, group: "sports"))
+        func begin(_ path: String, _ head: CacheEntry.Head, since generation: CacheGeneration) async throws -> (any CacheWriter)? {
+            let writer = try await store.makeWriter(for: Samples.key(path), head: head, expectedBytes: 10, since: generation)
+            try await writer?.write(Samples.body(path, bytes: 10))
+            return writer
+        }
+        let generation = try await store.lookUp(Samples.key("/news")).generation
+        _ = try await begin("/news", news, since: generation)?.publish(news, replacing: [])
+        _ = try await begin("/sports", sports, since: generation)?.publish(sports, replacing: [])
+        let open = try await begin("/late", news, since: generation)
+        try write("ready", to: report)
+        let signal = URL(fileURLWithPath: report).deletingLastPathComponent().path + "/removed"
+        while !FileManager.default.fileExists(atPath: signal) { try await Task.sleep(for: .milliseconds(5)) }
+        var found: [String] = []
+        found.append(try await store.lookUp(Samples.key("/news")).entries.isEmpty ? "gone" : "still there")
+        found.append(try await store.lookUp(Samples.key("/sports")).entries.count == 1 ? "kept" : "lost")
+        found.append((try? await open?.publish(news, replacing: [])) ?? nil == nil ? "given up" : "published")
+        found.append(try await begin("/late", news, since: generation) == nil ? "refused" : "begun")
+        let now = try await store.lookUp(Samples.key("/news")).generation
+        let again = try await begin("/news", news, since: now)?.publish(news, replacing: [])
+        found.append(again == nil ? "not stored" : "stored again")
+        try write(found.joined(separator: ", "), to: report)
     }
 
     /// A server that responds with the account of the request.

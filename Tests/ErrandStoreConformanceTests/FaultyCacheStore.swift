@@ -12,6 +12,7 @@ final class FaultyCacheStore: CacheStore {
         case keepsFewVariants, keepsHeads, mixesBodies, keepsRemoved, countsNothing, removesOtherOrigins, keepsWritersOfOrigins
         case forgetsEverybody, keepsAccounts, keepsGroups, keepsWriters, obeysCancellation, keepsMoreEntries, keepsMoreBytes
         case keepsLargeEntries, keepsReplacedBytes, sharesNothing, keepsVolatileAccounts
+        case usesFreshGenerations, keepsWritersOfGroups, sharesNoRemovals
 
         /// The names of the behaviors that must find the fault.
         var foundBy: Set<String> {
@@ -46,6 +47,9 @@ final class FaultyCacheStore: CacheStore {
             case .keepsReplacedBytes: ["ReleasesBytes"]
             case .sharesNothing: ["KeepsEntriesBetweenRuns", "SharesEntries", "SharesSignOuts"]
             case .keepsVolatileAccounts: ["KeepsNoVolatileAccounts"]
+            case .usesFreshGenerations: ["RefusesLateResponses", "SharesRemovals"]
+            case .keepsWritersOfGroups: ["GivesUpWritersOfGroups"]
+            case .sharesNoRemovals: ["SharesRemovals"]
             }
         }
     }
@@ -60,6 +64,8 @@ final class FaultyCacheStore: CacheStore {
     let memory: MemoryCacheStore
     /// Whether only durable identities have entries.
     private let isDurable: Bool
+    /// The number of the latest removal by this store, which other stores of the place don't change.
+    private let ownRemoval = Mutex<Int64>(0)
     /// The number of published entries, the hidden entries, and the last writer.
     let state = Mutex<(published: Int64, hidden: Set<CacheEntry.ID>, last: FaultyCacheWriter?)>((0, [], nil))
 
@@ -137,8 +143,12 @@ final class FaultyCacheStore: CacheStore {
         if isDurable, fault != .keepsVolatileAccounts, case .account(let identity) = key.partition, identity.canonicalOctets == nil {
             return nil
         }
+        let isFresh =
+            fault == .usesFreshGenerations
+            || fault == .sharesNoRemovals && generation.rawValue >= ownRemoval.withLock { $0 }
         func begin() throws -> (any ImmediateCacheWriter)? {
-            let writing = memory.makeImmediateWriter(for: try stored(key), head: head, expectedBytes: expectedBytes, since: generation)
+            let since = isFresh ? memory.immediateLookUp(key)?.generation ?? generation : generation
+            let writing = memory.makeImmediateWriter(for: try stored(key), head: head, expectedBytes: expectedBytes, since: since)
             if case .writer(let writer) = writing { return writer } else { return nil }
         }
         if fault == .publishesEarly { _ = try begin()?.publish(head.empty, replacing: []) }
@@ -157,12 +167,20 @@ final class FaultyCacheStore: CacheStore {
         if fault != .keepsRemoved { try await memory.remove(ids) }
     }
 
+    /// Records the number of a removal by this store.
+    private func recordOwnRemoval() {
+        guard let key = try? CacheKey(url: HTTPURL("https://a.example/")), let now = memory.immediateLookUp(key)?.generation else { return }
+        ownRemoval.withLock { $0 = now.rawValue }
+    }
+
     func removeAll(urls: [String]) async throws -> Int {
+        defer { recordOwnRemoval() }
         let count = try await memory.removeAll(urls: urls)
         return fault == .countsNothing ? 0 : count
     }
 
     func removeAll(of origin: Origin) async throws {
+        defer { recordOwnRemoval() }
         switch fault {
         case .removesOtherOrigins: try await memory.removeAll()
         case .keepsWritersOfOrigins:
@@ -172,7 +190,16 @@ final class FaultyCacheStore: CacheStore {
     }
 
     func removeAll(groups: [String], of origin: Origin) async throws {
-        if fault != .keepsGroups { try await memory.removeAll(groups: groups, of: origin) }
+        defer { recordOwnRemoval() }
+        switch fault {
+        case .keepsGroups: break
+        case .keepsWritersOfGroups:
+            let chosen = try await memory.entries(limit: .max).filter { listed in
+                listed.entry.head.groups.contains { groups.contains($0) } && (try? HTTPURL(listed.url))?.origin == origin
+            }
+            try await memory.remove(chosen.map(\.entry.id))
+        default: try await memory.removeAll(groups: groups, of: origin)
+        }
     }
 
     func removeAll() async throws {

@@ -91,6 +91,21 @@ func closeTicket(_ id: Int, with api: APIClient) async throws -> Ticket {
     #expect(error?.isTimeout == true)
 }
 
+@Test func aStaleTicketIsRevalidated() async throws {
+    let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: #""1""#]
+    let stub = StubTransport(Stub().responds(.json(Ticket(id: 7), headers: fields), .status(.notModified, headers: fields)))
+    let (clock, store) = (ManualClock(), MemoryCacheStore())
+    let start = clock.now
+    let cached = stub.cache(in: store, now: { Date(timeIntervalSince1970: start.duration(to: clock.now) / .seconds(1)) })
+    let api = APIClient(cached.server("https://desk.example"))
+    for _ in 0..<2 { _ = try await api.get("/tickets/7", as: Ticket.self) }
+    #expect(stub.requests.count == 1)  // for 60 seconds, the stored response is fresh
+    await store.finish()
+    clock.advance(by: .seconds(60))
+    #expect(try await api.get("/tickets/7", as: Ticket.self) == Ticket(id: 7))
+    #expect(stub.requests.map { $0.headers[.ifNoneMatch] } == [nil, #""1""#])
+}
+
 @Test func eachAttemptIsReported() async throws {
     let (clock, sink) = (ManualClock(), RecordingEventSink())
     let stub = StubTransport(Stub().responds(.status(.serviceUnavailable), .json(Ticket(id: 7))))

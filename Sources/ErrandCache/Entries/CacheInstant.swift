@@ -32,6 +32,17 @@ public struct CacheInstant: Sendable, Hashable {
             sinceEpoch: .seconds(Date().timeIntervalSince1970), uptime: start.duration(to: .now), run: processRun)
     }
 
+    /// Returns a function that reads the current instant.
+    ///
+    /// - Parameter now: the time of a test, which is used as both clocks. `nil`: the system's clocks, see ``now``.
+    static func clock(_ now: (@Sendable () -> Date)?) -> @Sendable () -> CacheInstant {
+        guard let now else { return { .now } }
+        return {
+            let sinceEpoch = Duration.seconds(now().timeIntervalSince1970)
+            return CacheInstant(sinceEpoch: sinceEpoch, uptime: sinceEpoch, run: 0)
+        }
+    }
+
     /// The whole seconds by the wall clock, rounded down.
     var date: HTTPDate {
         let (seconds, attoseconds) = sinceEpoch.components

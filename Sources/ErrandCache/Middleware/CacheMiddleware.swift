@@ -75,18 +75,20 @@ public struct CacheMiddleware: HTTPMiddleware {
     ///   - policy: the rules. Default: a private cache.
     ///   - transportDecodes: whether the transport decodes bodies: ``/ErrandCore/TransportCapabilities/decodesContent``. Default: false.
     ///   - clock: the clock that measures waits.
+    ///   - now: the time by which the age of a response is computed, for tests. If this time goes back, a stored response gets no older.
+    ///     `nil`, the default: the clocks of the system, and a change of the wall clock has no effect on the age.
     public init(
         in store: some CacheStore, policy: CachePolicy = .standard, transportDecodes: Bool = false,
-        clock: any Clock<Duration> = ContinuousClock()
+        clock: any Clock<Duration> = ContinuousClock(), now: (@Sendable () -> Date)? = nil
     ) {
-        self.init(in: store, policy: policy, transportDecodes: transportDecodes, clock: clock, now: { .now })
+        self.init(in: store, policy: policy, transportDecodes: transportDecodes, clock: clock, instant: CacheInstant.clock(now))
     }
 
     init(
         in store: some CacheStore, policy: CachePolicy, transportDecodes: Bool = false, clock: any Clock<Duration> = ContinuousClock(),
-        now: @escaping @Sendable () -> CacheInstant
+        instant: @escaping @Sendable () -> CacheInstant
     ) {
-        runtime = CacheRuntime(store, policy, isDecoded: transportDecodes, clock: clock, now: now)
+        runtime = CacheRuntime(store, policy, isDecoded: transportDecodes, clock: clock, now: instant)
         owner = Owner(store.work)
     }
 
@@ -219,9 +221,13 @@ extension HTTPSender {
     /// - Parameters:
     ///   - store: the store. Several stacks may share a store.
     ///   - policy: the rules. Default: a private cache, by the rules of HTTP.
-    public func cache(in store: some CacheStore, policy: CachePolicy = .standard) -> HTTPStack {
+    ///   - now: the time by which the age of a response is computed, for tests. `nil`, the default: the clocks of the system.
+    public func cache(
+        in store: some CacheStore, policy: CachePolicy = .standard, now: (@Sendable () -> Date)? = nil
+    ) -> HTTPStack {
         let stack = HTTPStack(self)
         return stack.wrapped(
-            by: CacheMiddleware(in: store, policy: policy, transportDecodes: stack.capabilities.contains(.decodesContent)))
+            by: CacheMiddleware(
+                in: store, policy: policy, transportDecodes: stack.capabilities.contains(.decodesContent), now: now))
     }
 }

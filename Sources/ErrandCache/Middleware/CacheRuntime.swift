@@ -15,8 +15,8 @@ final class CacheRuntime: Sendable {
 
     /// A time for which the store is not used.
     private struct Pause {
-        /// The uptime at which the pause ends.
-        var end = Duration.zero
+        /// The uptime at which the pause ends. The clock of a test may be before 1970.
+        var end = Duration.seconds(Int64.min)
         /// The length of the latest pause; zero after a success.
         var length = Duration.zero
 

@@ -67,9 +67,12 @@ struct VariantRule: Sendable {
 
 extension HTTPField {
     /// The value as text. Different octets have different texts, even if the octets are not UTF-8.
+    ///
+    /// Octets that are not UTF-8 become hexadecimal digits after U+0000. No value of a field has U+0000, so no other value has this text.
     fileprivate var octetText: String {
         withUnsafeBytesOfValue { octets in
-            String(validating: octets, as: UTF8.self) ?? octets.map { "%" + String($0, radix: 16) }.joined()
+            if let text = String(validating: octets, as: UTF8.self) { return text }
+            return octets.reduce(into: "\u{0}") { $0 += String($1 >> 4, radix: 16) + String($1 & 15, radix: 16) }
         }
     }
 }

@@ -15,9 +15,12 @@ extension CacheStore {
     /// - Parameters:
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
+    ///   - now: the time by which the age of the response is computed, for tests. `nil`, the default: the clocks of the system.
     /// - Throws: the errors of the store; `InvalidURLError` for a relative URL.
-    public func contains(_ request: Request, policy: CachePolicy = .standard) async throws -> Bool {
-        try await serving(request, policy) != nil
+    public func contains(
+        _ request: Request, policy: CachePolicy = .standard, now: (@Sendable () -> Date)? = nil
+    ) async throws -> Bool {
+        try await serving(request, policy, now) != nil
     }
 
     /// Returns the stored response to a request, fresh or stale; `nil` if there is no such response. `metadata.cacheStatus` says whether
@@ -32,9 +35,12 @@ extension CacheStore {
     /// - Parameters:
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
+    ///   - now: the time by which the age of the response is computed, for tests. `nil`, the default: the clocks of the system.
     /// - Throws: the errors of the store; `InvalidURLError` for a relative URL.
-    public func response(for request: Request, policy: CachePolicy = .standard) async throws -> Response? {
-        guard let serving = try await serving(request, policy) else { return nil }
+    public func response(
+        for request: Request, policy: CachePolicy = .standard, now: (@Sendable () -> Date)? = nil
+    ) async throws -> Response? {
+        guard let serving = try await serving(request, policy, now) else { return nil }
         guard let source = try await body(of: serving.entry.id, offsets: serving.offsets) else { return nil }
         let body = ResponseBody(source, expectedLength: serving.offsets.byteCount, request: request)
         return Response(serving, body: body, request: request)
@@ -46,13 +52,16 @@ extension CacheStore {
     ///   - response: the response, whose body is read into memory.
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
+    ///   - now: the time by which the age of the response is computed, for tests. `nil`, the default: the clocks of the system.
     /// - Returns: whether the response was stored. False if the rules of HTTP forbid the storage, or the store has no room.
     /// - Throws: the errors of the store, and of the body; `InvalidURLError` for a relative URL. If the function throws, the body is
     ///   released.
     @discardableResult
-    public func store(_ response: Response, for request: Request, policy: CachePolicy = .standard) async throws -> Bool {
+    public func store(
+        _ response: Response, for request: Request, policy: CachePolicy = .standard, now: (@Sendable () -> Date)? = nil
+    ) async throws -> Bool {
         let isDecoded = response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty
-        let runtime = CacheRuntime(self, policy, isDecoded: isDecoded, clock: ContinuousClock(), now: { .now })
+        let runtime = CacheRuntime(self, policy, isDecoded: isDecoded, clock: ContinuousClock(), now: CacheInstant.clock(now))
         let cached: CacheRequest
         do {
             cached = try runtime.wholeRequest(request, mode: .reload)
@@ -82,8 +91,8 @@ extension CacheStore {
         _ = try await writer?.publish(pointer.head, replacing: [])
     }
 
-    private func serving(_ request: Request, _ policy: CachePolicy) async throws -> CacheServing? {
-        let runtime = CacheRuntime(self, policy, isDecoded: false, clock: ContinuousClock(), now: { .now })
+    private func serving(_ request: Request, _ policy: CachePolicy, _ now: (@Sendable () -> Date)?) async throws -> CacheServing? {
+        let runtime = CacheRuntime(self, policy, isDecoded: false, clock: ContinuousClock(), now: CacheInstant.clock(now))
         let cached = try runtime.wholeRequest(request, mode: .storedOnly)
         guard let entries = try await cached.lookUp(by: policy, { try await lookUp($0) })?.entries else { return nil }
         switch runtime.engine.decide(cached, among: entries, at: runtime.now()) {

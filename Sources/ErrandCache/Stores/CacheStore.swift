@@ -108,8 +108,8 @@ public protocol CacheStore: AccountBoundStore {
 
     /// Removes the entries of an origin that belong to one of the groups, for all accounts ([RFC
     /// 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). If the entry of an unpublished writer belongs to one of
-    /// the groups, ``CacheWriter/publish(_:replacing:)`` then returns `nil`. The default implementation reads the list of all entries, and
-    /// does not stop the writers.
+    /// the groups, and was requested before the removal, ``CacheWriter/publish(_:replacing:)`` then returns `nil`. The default
+    /// implementation reads the list of all entries, and does not stop the writers.
     func removeAll(groups: [String], of origin: Origin) async throws
 
     /// Removes all entries. Gives up all unpublished writers.
@@ -127,17 +127,6 @@ public protocol CacheStore: AccountBoundStore {
 extension CacheStore {
     /// False.
     public var isImmediate: Bool { false }
-
-    /// Removes the entries of an origin that belong to one of the groups. The time is linear in the number of entries in the store.
-    ///
-    /// - Throws: the errors of ``entries(limit:)`` and ``remove(_:)``.
-    public func removeAll(groups: [String], of origin: Origin) async throws {
-        let groups = Set(groups.map { OctetKey($0) })
-        let chosen = try await entries(limit: .max).filter { listed in
-            listed.entry.head.groups.contains { groups.contains(OctetKey($0)) } && (try? HTTPURL(listed.url))?.origin == origin
-        }
-        if !chosen.isEmpty { try await remove(chosen.map(\.entry.id)) }
-    }
 
     /// `nil`: the cache must call ``lookUp(_:)``.
     public func immediateLookUp(_ key: CacheKey) -> CacheLookup? { nil }

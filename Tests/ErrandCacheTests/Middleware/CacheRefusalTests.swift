@@ -73,7 +73,7 @@ import Testing
                 : reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", "X: \(number)", status: 304, body: [])
         }
         func layer(_ store: MemoryCacheStore) -> CacheMiddleware {
-            CacheMiddleware(in: store, policy: .standard, clock: ManualClock(), now: { time.now })
+            CacheMiddleware(in: store, policy: .standard, clock: ManualClock(), instant: { time.now })
         }
         let stack = origin.wrapped(by: layer(inner)).wrapped(by: layer(outer))
         func get() async throws -> String {

@@ -64,7 +64,9 @@ import Testing
             return reply(to: request, Self.fields, source: TestSource(["two"]))
         }
         let time = TestTime()
-        func middleware(_ store: some CacheStore) -> CacheMiddleware { CacheMiddleware(in: store, policy: .standard, now: { time.now }) }
+        func middleware(_ store: some CacheStore) -> CacheMiddleware {
+            CacheMiddleware(in: store, policy: .standard, instant: { time.now })
+        }
         let store = kind.store
         let stack = origin.wrapped(by: middleware(store))
         await store.finish()

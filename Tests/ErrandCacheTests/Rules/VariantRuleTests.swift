@@ -103,5 +103,8 @@ import Testing
         let selection = try #require(rule.selection(of: fields(["Vary: Foo"]), for: sent([0xE9])))
         let stored = head(["Vary: Foo"], selection: selection)
         #expect(rule.matches(stored, sent([0xE9])) && !rule.matches(stored, sent([0xE8])) && !rule.matches(stored, sent(Array("é".utf8))))
+        // Text that looks like another form of the octet is another value.
+        for text in ["%e9", "%E9", "e9", "E9", "\\xE9"] { #expect(!rule.matches(stored, sent(Array(text.utf8))), "\(text)") }
+        #expect(!rule.matches(stored, sent([0xE9, 0x65, 0x39])) && !rule.matches(stored, sent([0xE9, 0xE9])))
     }
 }

@@ -42,7 +42,7 @@ struct CachedOrigin {
     ) {
         (origin, self.store) = (TestOrigin(respond), store)
         func middleware(_ store: some CacheStore, _ time: TestTime) -> CacheMiddleware {
-            CacheMiddleware(in: store, policy: policy, transportDecodes: decodes, clock: clock, now: { time.now })
+            CacheMiddleware(in: store, policy: policy, transportDecodes: decodes, clock: clock, instant: { time.now })
         }
         (stack, work) = (origin.wrapped(by: middleware(store, time)), store.work)
     }

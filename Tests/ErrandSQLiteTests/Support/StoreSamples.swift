@@ -20,10 +20,14 @@ enum Samples {
     }
 
     /// The head of an entry. The entity tag names the body.
-    static func head(_ name: String, bytes: Int, at seconds: Double = 0, language: String? = nil) -> CacheEntry.Head {
+    static func head(
+        _ name: String, bytes: Int, at seconds: Double = 0, language: String? = nil, group: String? = nil
+    ) -> CacheEntry.Head {
         let selection = CacheSelection(fields: language.map { [.init(name: .acceptLanguage, value: .text($0))] } ?? [])
+        var fields: HTTPFields = [.eTag: "\"\(name)\"", .cacheControl: "max-age=3600"]
+        if let group, let name = HTTPField.Name("Cache-Groups") { fields[name] = "\"\(group)\"" }
         return CacheEntry.Head(
-            response: HTTPResponse(status: .ok, headerFields: [.eTag: "\"\(name)\"", .cacheControl: "max-age=3600"]),
+            response: HTTPResponse(status: .ok, headerFields: fields),
             requestTime: CacheInstant(sinceEpoch: .seconds(1_900_000_000 + seconds), uptime: .seconds(seconds), run: 1),
             responseTime: CacheInstant(sinceEpoch: .seconds(1_900_000_000 + seconds), uptime: .seconds(seconds), run: 1),
             selection: selection, extent: .whole(length: Int64(bytes)))

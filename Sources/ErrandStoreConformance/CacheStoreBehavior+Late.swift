@@ -1,0 +1,78 @@
+internal import ErrandCache
+internal import ErrandCore
+internal import HTTPTypes
+internal import Testing
+
+/// The behaviors for responses that arrive after a removal: their requests were sent before the removal.
+extension CacheStoreBehavior {
+    static let late: [CacheStoreBehavior] = [
+        CacheStoreBehavior(
+            "RefusesLateResponses", "A response that was requested before the removal of its URL, its origin or its group gets no writer."
+        ) { make in
+            let store = try await make(Limits())
+            for removal in try removalsOfSample() {
+                _ = try await add(to: store, key("/a"), try groupedHead(), ["hello"])
+                let before = try await store.lookUp(key("/a")).generation
+                try await removal.perform(store)
+                try await expectNoWriter(in: store, since: before, "the \(removal.name) was removed")
+                _ = try await add(to: store, key("/a"), try groupedHead(), ["hello"])
+                #expect(try await store.lookUp(key("/a")).entries.count == 1, "a response that was requested later is stored")
+            }
+        },
+        CacheStoreBehavior("GivesUpWritersOfGroups", "An unpublished entry of a removed group is given up.") { make in
+            let store = try await make(Limits())
+            let before = try await store.lookUp(key("/a")).generation
+            let head = try groupedHead()
+            let open = try #require(try await store.makeWriter(for: key("/a"), head: head, expectedBytes: 5, since: before))
+            try await open.write(Data("hello".utf8))
+            try await store.removeAll(groups: ["g"], of: key("/a").origin)
+            #expect((try? await open.publish(head, replacing: [])) ?? nil == nil)
+            #expect(try await store.lookUp(key("/a")).entries.isEmpty)
+        },
+    ]
+
+    static let sharedRemovals = CacheStoreBehavior(
+        "SharesRemovals", "A removal of a URL, an origin or a group applies to the late responses of all stores of the place."
+    ) { make in
+        let (one, two) = (try await make(Limits()), try await make(Limits()))
+        for removal in try removalsOfSample() {
+            _ = try await add(to: two, key("/a"), try groupedHead(), ["hello"])
+            let before = try await two.lookUp(key("/a")).generation
+            let open = try #require(try await two.makeWriter(for: key("/a"), head: groupedHead(), expectedBytes: 5, since: before))
+            try await open.write(Data("hello".utf8))
+            try await removal.perform(one)
+            #expect(try await two.lookUp(key("/a")).entries.isEmpty, "the \(removal.name) was removed")
+            #expect((try? await open.publish(groupedHead(), replacing: [])) ?? nil == nil, "the \(removal.name) was removed")
+            try await expectNoWriter(in: two, since: before, "the \(removal.name) was removed")
+            _ = try await add(to: two, key("/a"), try groupedHead(), ["hello"])
+            #expect(try await one.lookUp(key("/a")).entries.count == 1, "a response that was requested later is stored")
+        }
+    }
+
+    /// A removal that applies to the entry with the URL `/a` and the head ``groupedHead()``.
+    private struct Removal {
+        let name: String
+        let perform: @Sendable (any CacheStore) async throws -> Void
+    }
+
+    private static func removalsOfSample() throws -> [Removal] {
+        let key = key("/a")
+        return [
+            Removal(name: "URL") { try await $0.removeAll(urls: [key.url]) },
+            Removal(name: "origin") { try await $0.removeAll(of: key.origin) },
+            Removal(name: "group") { try await $0.removeAll(groups: ["x", "g"], of: key.origin) },
+        ]
+    }
+
+    private static func groupedHead() throws -> CacheEntry.Head {
+        head([(try #require(HTTPField.Name("Cache-Groups")), "\"g\", \"h\"")])
+    }
+
+    private static func expectNoWriter(in store: any CacheStore, since before: CacheGeneration, _ comment: Comment) async throws {
+        let (key, head) = (key("/a"), try groupedHead())
+        #expect(try await store.makeWriter(for: key, head: head, expectedBytes: 5, since: before) == nil, comment)
+        if case .writer = store.makeImmediateWriter(for: key, head: head, expectedBytes: 5, since: before) {
+            Issue.record("makeImmediateWriter returned a writer, and \(comment)")
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import ErrandCore
+import ErrandMiddleware
+import HTTPTypes
+import Synchronization
+import Testing
+
+@testable import ErrandCache
+
+/// The clock of a test: the parameter `now` of the layer and of the functions of a store.
+@Suite(.timeLimit(.minutes(1))) struct CacheClockTests {
+    /// The date of a test.
+    private final class TestDate: Sendable {
+        private let seconds: Mutex<Double>
+
+        init(_ seconds: Double) { self.seconds = Mutex(seconds) }
+
+        var now: Date { Date(timeIntervalSince1970: seconds.withLock { $0 }) }
+        func advance(_ by: Double) { seconds.withLock { $0 += by } }
+    }
+
+    private static func origin() -> TestOrigin {
+        TestOrigin { request, _ in
+            request.headers[.ifNoneMatch] == nil
+                ? reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"")
+                : reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", status: 304, body: [])
+        }
+    }
+
+    /// Dates in the future, in the past, and before 1970.
+    @Test(arguments: [4_000_000_000.0, 1_000_000_000, 0, -4_000_000_000], StoreKind.allCases)
+    func aDateOfTheTestDecidesTheAge(_ seconds: Double, _ kind: StoreKind) async throws {
+        let (origin, date, store) = (Self.origin(), TestDate(seconds), kind.store)
+        func stack(_ store: some CacheStore) -> HTTPStack { origin.cache(in: store, now: { date.now }) }
+        let stack = stack(store)
+        func get() async throws -> String {
+            let response = try await stack.send(request())
+            #expect(try await response.body.collect() == Data("hello".utf8))
+            await store.finish()
+            return response.metadata.cacheStatus?.description ?? ""
+        }
+        #expect(try await get() == "fwd=uri-miss; fwd-status=200; ttl=60; stored")
+        date.advance(59)
+        #expect(try await get() == "hit; ttl=1" && origin.count == 1)
+        date.advance(-30)
+        #expect(try await get() == "hit; ttl=31", "the response gets no older than the date says")
+        date.advance(-100)
+        #expect(try await get() == "hit; ttl=60", "the age is never negative")
+        date.advance(131)
+        #expect(try await get() == "fwd=stale; fwd-status=304; ttl=60; stored" && origin.count == 2)
+        #expect(try await get() == "hit; ttl=60" && origin.count == 2)
+    }
+
+    @Test(arguments: StoreKind.allCases) func theFunctionsOfAStoreHaveTheClock(_ kind: StoreKind) async throws {
+        let (date, store) = (TestDate(1_900_000_000), kind.store)
+        let given = Response(head: response("Cache-Control: max-age=60"), data: Data("hello".utf8), request: request())
+        #expect(try await store.store(given, for: request(), now: { date.now }))
+        let entry = try #require(try await store.entries(limit: 1).first?.entry)
+        #expect(entry.head.responseTime.sinceEpoch == .seconds(1_900_000_000))
+        date.advance(20)
+        func status() async throws -> CacheStatus? {
+            let found = try #require(try await store.response(for: request(), now: { date.now }))
+            defer { found.discard() }
+            return found.metadata.cacheStatus
+        }
+        #expect(try await status()?.description == "hit; ttl=40")
+        #expect(try await store.contains(request(), now: { date.now }))
+        date.advance(60)
+        #expect(try await status()?.isStale == true)
+        #expect(try await store.response(for: request())?.metadata.cacheStatus?.description != "hit; ttl=40")
+    }
+
+    @Test func withoutADateTheSystemsClocksCount() async throws {
+        let read = CacheInstant.clock(nil)
+        let (first, second) = (read(), read())
+        #expect(first.run == CacheInstant.now.run && first.uptime <= second.uptime)
+        let fixed = CacheInstant.clock { Date(timeIntervalSince1970: 5) }
+        #expect(fixed() == CacheInstant(sinceEpoch: .seconds(5), uptime: .seconds(5), run: 0))
+    }
+}
