@@ -362,5 +362,11 @@ func MyCacheStore(_ folder: URL? = nil, bytes: Int, entries: Int, entryBytes: In
 // FILE: ErrandStoreConformance/Cookies/CookieStoreBehavior.swift
 func MyCookieStore(_ file: URL? = nil) -> any CookieStore { omitted() }
 
+// FILE: ErrandStoreConformance/HSTS/HSTSStoreBehavior.swift
+func MyHSTSStore(_ file: URL? = nil) -> any HSTSStore { omitted() }
+
+// FILE: ErrandStoreConformance/RateLimit/RateLimitStoreBehavior.swift
+func MyRateLimitStore(prefix: String = "") -> any RateLimitStore { omitted() }
+
 // FILE: ErrandStoreConformance/Tokens/TokenStoreBehavior.swift
 func MyTokenStore(_ file: URL? = nil) -> any TokenStore { omitted() }
