@@ -219,7 +219,10 @@ let package = Package(
         .target(name: "ErrandBehaviors"),
         .target(name: "ErrandConformance", dependencies: ["ErrandBehaviors", "ErrandCore", "ErrandTesting"]),
         // Separate, so that a test of a store links no stubs.
-        .target(name: "ErrandStoreConformance", dependencies: ["ErrandAuth", "ErrandBehaviors", "ErrandCache", "ErrandCore"]),
+        .target(
+            name: "ErrandStoreConformance",
+            dependencies: ["ErrandAuth", "ErrandBehaviors", "ErrandCache", "ErrandCore", "ErrandMiddleware"]
+        ),
 
         // MARK: Tests
         // The counters of the allocator.
@@ -244,7 +247,7 @@ let package = Package(
         .testTarget(
             name: "ErrandMiddlewareTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandConformance", "ErrandStoreConformance", "ErrandTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),
@@ -304,7 +307,9 @@ let package = Package(
         ),
         .testTarget(
             name: "ErrandStoreConformanceTests",
-            dependencies: ["ErrandAuth", "ErrandCache", "ErrandCore", "ErrandStoreConformance", "TestSupport"]
+            dependencies: [
+                "ErrandAuth", "ErrandCache", "ErrandCore", "ErrandMiddleware", "ErrandStoreConformance", "TestSupport",
+            ]
         ),
         .testTarget(
             name: "ErrandMockServerTests",

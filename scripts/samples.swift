@@ -356,11 +356,17 @@ let caches: String = omitted()
 let path: String = omitted()
 let name: [UInt8] = omitted()
 
-// FILE: ErrandStoreConformance/CacheStoreBehavior.swift
+// FILE: ErrandStoreConformance/Cache/CacheStoreBehavior.swift
 func MyCacheStore(_ folder: URL? = nil, bytes: Int, entries: Int, entryBytes: Int) -> any CacheStore { omitted() }
 
-// FILE: ErrandStoreConformance/CookieStoreBehavior.swift
+// FILE: ErrandStoreConformance/Cookies/CookieStoreBehavior.swift
 func MyCookieStore(_ file: URL? = nil) -> any CookieStore { omitted() }
 
-// FILE: ErrandStoreConformance/TokenStoreBehavior.swift
+// FILE: ErrandStoreConformance/HSTS/HSTSStoreBehavior.swift
+func MyHSTSStore(_ file: URL? = nil) -> any HSTSStore { omitted() }
+
+// FILE: ErrandStoreConformance/RateLimit/RateLimitStoreBehavior.swift
+func MyRateLimitStore(prefix: String = "") -> any RateLimitStore { omitted() }
+
+// FILE: ErrandStoreConformance/Tokens/TokenStoreBehavior.swift
 func MyTokenStore(_ file: URL? = nil) -> any TokenStore { omitted() }

@@ -182,4 +182,6 @@ private struct RemoteStore: RateLimitStore {
         await Task.yield()
         memory.observe(fields, for: key, after: grant)
     }
+
+    func available(_ key: String, limit: RateLimit?) -> Int? { nil }
 }

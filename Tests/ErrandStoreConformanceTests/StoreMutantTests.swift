@@ -1,4 +1,5 @@
 import ErrandCache
+import ErrandMiddleware
 import ErrandStoreConformance
 import TestSupport
 import Testing
@@ -27,6 +28,26 @@ import ErrandAuth
         let names = (CacheStoreBehavior.all + CacheStoreBehavior.shared).map(\.name)
         #expect(Set(names).count == names.count)
         #expect(FaultyCacheStore.Fault.allCases.flatMap(\.foundBy).allSatisfy(names.contains))
+    }
+
+    /// Each store of a check has the limits of the same place.
+    private static func check(_ behavior: RateLimitStoreBehavior, _ fault: FaultyRateLimitStore.Fault?) async throws {
+        let place = MemoryRateLimitStore()
+        try await behavior.check { FaultyRateLimitStore(place, fault) }
+    }
+
+    @Test(arguments: RateLimitStoreBehavior.all + RateLimitStoreBehavior.shared)
+    func eachBehaviorOfRateLimitStoresFindsItsFault(_ behavior: RateLimitStoreBehavior) async throws {
+        try await Self.check(behavior, nil)
+        let faults = FaultyRateLimitStore.Fault.allCases.filter { $0.foundBy.contains(behavior.name) }
+        #expect(!faults.isEmpty, "\(behavior.name) has no fault")
+        for fault in faults { await withKnownIssue("\(fault)") { try await Self.check(behavior, fault) } }
+    }
+
+    @Test func namesOfRateLimitsAreUnique() {
+        let names = (RateLimitStoreBehavior.all + RateLimitStoreBehavior.shared).map(\.name)
+        #expect(Set(names).count == names.count)
+        #expect(FaultyRateLimitStore.Fault.allCases.flatMap(\.foundBy).allSatisfy(names.contains))
     }
 
     #if Auth
@@ -62,13 +83,30 @@ import ErrandAuth
         for fault in faults { await withKnownIssue("\(fault)") { try await Self.check(behavior, fault) } }
     }
 
-    @Test func namesOfTokensAndCookiesAreUnique() {
+    /// The library has no such store in memory.
+    private static func check(_ behavior: HSTSStoreBehavior, _ fault: FaultyHSTSStore.Fault?) async throws {
+        let folder = try TestFolder("hsts")
+        try await behavior.check { FaultyHSTSStore(FileHSTSStore(atPath: folder.file("hsts.txt")), fault) }
+    }
+
+    @Test(arguments: HSTSStoreBehavior.all + HSTSStoreBehavior.shared)
+    func eachBehaviorOfHSTSStoresFindsItsFault(_ behavior: HSTSStoreBehavior) async throws {
+        try await Self.check(behavior, nil)
+        let faults = FaultyHSTSStore.Fault.allCases.filter { $0.foundBy.contains(behavior.name) }
+        #expect(!faults.isEmpty, "\(behavior.name) has no fault")
+        for fault in faults { await withKnownIssue("\(fault)") { try await Self.check(behavior, fault) } }
+    }
+
+    @Test func namesOfTokensCookiesAndHostsAreUnique() {
         let tokens = (TokenStoreBehavior.all + TokenStoreBehavior.shared).map(\.name)
         #expect(Set(tokens).count == tokens.count)
         #expect(FaultyTokenStore.Fault.allCases.map(\.foundBy).allSatisfy(tokens.contains))
         let cookies = (CookieStoreBehavior.all + CookieStoreBehavior.shared).map(\.name)
         #expect(Set(cookies).count == cookies.count)
         #expect(FaultyCookieStore.Fault.allCases.flatMap(\.foundBy).allSatisfy(cookies.contains))
+        let hosts = (HSTSStoreBehavior.all + HSTSStoreBehavior.shared).map(\.name)
+        #expect(Set(hosts).count == hosts.count)
+        #expect(FaultyHSTSStore.Fault.allCases.flatMap(\.foundBy).allSatisfy(hosts.contains))
     }
     #endif
 }

@@ -1,5 +1,7 @@
 #if Auth
 /// A place in which ``HSTSList`` keeps its hosts between runs of an app.
+///
+/// To test your own store, use `HSTSStoreBehavior` of the product `ErrandStoreConformance`.
 public protocol HSTSStore: Sendable {
     /// Returns the stored hosts, including the hosts that were removed in the last hour (``HSTSHost/isRemoved``). An empty array if the
     /// store is empty.

@@ -1,7 +1,7 @@
 public import ErrandBehaviors
 public import ErrandCore
 public import ErrandTesting
-public import Testing
+internal import Testing
 
 /// A rule that every transport must follow, with the server's stubs and the check.
 ///

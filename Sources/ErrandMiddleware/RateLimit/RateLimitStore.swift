@@ -9,7 +9,8 @@ public import ErrandFormats
 /// ``take(_:limit:)``, and returns the number of the grant or a wait. The script also lets the set and the hash expire after the
 /// longest window. `observe` is a second script, which writes the quotas into the hash. Give the keys of one app a prefix.
 ///
-/// A store must obey cancellation and have its own timeout, because all queued requests of a key wait for the store.
+/// A store must obey cancellation and have its own timeout, because all queued requests of a key wait for the store. To test your own
+/// store, use `RateLimitStoreBehavior` of the product `ErrandStoreConformance`.
 public protocol RateLimitStore: Sendable {
     /// Decides whether a request may be sent now. A request that gets a grant is treated as sent.
     ///
@@ -36,8 +37,8 @@ public protocol RateLimitStore: Sendable {
     ///   - grant: the grant with which the request was sent. `nil`: the request was sent without a grant.
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws
 
-    /// Returns the number of requests that may be sent now. `nil`, the default: there is no limit now, or the store does not report the
-    /// number. Use this function for gauges.
+    /// Returns the number of requests that may be sent now. `nil`: there is no limit now, or the store does not report the number. Use
+    /// this function for gauges.
     func available(_ key: String, limit: RateLimit?) async throws -> Int?
 
     /// The immediate limits of this store, for a store in the memory of this process. Immediate limits decide without suspension.
@@ -59,6 +60,7 @@ public protocol RateLimitStore: Sendable {
 ///     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) {
 ///         memory.observe(fields, for: key, after: grant)
 ///     }
+///     func available(_ key: String, limit: RateLimit?) -> Int? { memory.available(key, limit: limit) }
 ///     var immediate: (any ImmediateRateLimits)? { memory }
 /// }
 /// ```
@@ -74,8 +76,6 @@ public protocol ImmediateRateLimits: Sendable {
 extension RateLimitStore {
     /// `nil`: the middleware calls the asynchronous functions.
     public var immediate: (any ImmediateRateLimits)? { nil }
-    /// Returns `nil`: the store does not report the number.
-    public func available(_ key: String, limit: RateLimit?) async throws -> Int? { nil }
 }
 
 /// The decision of a ``RateLimitStore`` on a request.

@@ -1,5 +1,6 @@
 #if Auth
 import Errand
+import ErrandStoreConformance
 import ErrandTesting
 import Foundation
 import TestSupport
@@ -230,6 +231,12 @@ import Testing
         try folder.write(#"a.example "unlimited""#, to: "hsts.txt")
         let error = await #expect(throws: FileReadError.self) { try await file(folder).load() }
         #expect(error?.code == EACCES)
+    }
+
+    @Test(arguments: HSTSStoreBehavior.all + HSTSStoreBehavior.shared)
+    func theFileConforms(to behavior: HSTSStoreBehavior) async throws {
+        let folder = try TestFolder("hsts")
+        try await behavior.check { FileHSTSStore(atPath: folder.file("hsts.txt")) }
     }
 
     // MARK: Several processes

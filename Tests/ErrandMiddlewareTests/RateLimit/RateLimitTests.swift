@@ -538,6 +538,8 @@ private final class ThirdPartyStore: RateLimitStore, ImmediateRateLimits {
     }
 
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) { pause = fields.retryAfter }
+
+    func available(_ key: String, limit: RateLimit?) -> Int? { nil }
 }
 
 /// Returns its decisions in order, and repeats the last decision. Recording a response fails.
@@ -571,4 +573,6 @@ private final class ScriptedStore: RateLimitStore {
     }
 
     func observe(_ fields: RateLimitFields, for key: String, after grant: RateLimitGrant?) async throws { throw TestError() }
+
+    func available(_ key: String, limit: RateLimit?) -> Int? { nil }
 }

@@ -2,7 +2,7 @@
 public import ErrandAuth
 public import ErrandBehaviors
 internal import ErrandCore
-public import Testing
+internal import Testing
 
 /// A rule that every cookie store must follow, with its check.
 ///

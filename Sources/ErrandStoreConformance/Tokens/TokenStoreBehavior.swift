@@ -3,7 +3,7 @@ public import ErrandAuth
 public import ErrandBehaviors
 internal import ErrandCore
 internal import Synchronization
-public import Testing
+internal import Testing
 
 /// A rule that every token store must follow, with its check.
 ///
