@@ -12,9 +12,9 @@ public import ErrandCore
 /// **Place:** inside `retry`, so that the breaker counts each attempt. The breaker is outside the limits, so that a refused
 /// request takes no slot. A refused request fails with ``CircuitBreakerError``. The request was not sent, and is not retried.
 ///
-/// **Opening:** by default, the circuit opens when at least 20 calls were made within 30 s, and half of these calls have failed. After many
-/// good calls, a failing server gets many more requests before half of the calls have failed. Therefore, the circuit also opens after 20
-/// failures in succession (``CircuitBreakerPolicy/consecutiveFailures``).
+/// **Opening:** by default, the circuit opens when at least 20 calls were made within 30 s, and half of these calls have failed. If the
+/// window contains many successful calls, a failing server gets many more requests before half of the calls have failed. Therefore, the
+/// circuit also opens after 20 failures in succession (``CircuitBreakerPolicy/consecutiveFailures``).
 ///
 /// A call counts as failed if there is no response, or if the status is 429, 500, 502, 503 or 504. The breaker ignores these outcomes,
 /// which say nothing about the server:

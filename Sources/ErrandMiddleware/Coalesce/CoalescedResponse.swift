@@ -1,6 +1,6 @@
 public import ErrandCore
 
-/// A caller's request, and the time that remained until its deadline when the request reached this layer.
+/// A caller's request, and the time that remained until the deadline when the request reached this layer.
 struct Caller: Sendable {
     var request: Request
     /// The head of the response; `nil` before the head arrives.

@@ -16,8 +16,7 @@ final class SharedExchange: Sendable {
     /// A closure that is called when the last member has left.
     private let onOver: @Sendable () -> Void
     private let state = Mutex(SharedExchangeState())
-    /// The tasks of the exchange, by number. Task 0 sends the request. The following tasks read the body; at most one read is
-    /// in progress.
+    /// The tasks of the exchange, by number. Task 0 sends the request. All later tasks read the body; at most one of them is in progress.
     private let work = SingleFlight<Int, Void>()
 
     init(
@@ -36,8 +35,8 @@ final class SharedExchange: Sendable {
 
     // MARK: Members
 
-    /// Adds a member, and returns the number of the member. `nil`: no caller can join the exchange any more, or the caller's priority is
-    /// higher than the priority of the waiting request.
+    /// Adds a member, and returns the number of the member. Returns `nil` if no caller can join any more. Also returns `nil` if there is no
+    /// response yet, and the caller has a higher priority than the exchange.
     func join(_ priority: RequestPriority) -> Int? { state.withLock { $0.join(mayWait: priority <= self.priority) } }
 
     /// Removes a member. Does nothing for a member that has left.
@@ -177,7 +176,7 @@ final class SharedExchange: Sendable {
             guard let chunk else { return state.endBody(nil) }
             return state.receive(chunk, limitBytes: limitBytes)
         }
-        // The effects of a chunk end only the lifetimes of evicted members.
+        // After a chunk, `effects` ends only the lifetimes of evicted members.
         act(on: effects, lifetimes: .failed(slowReaderError))
     }
 }

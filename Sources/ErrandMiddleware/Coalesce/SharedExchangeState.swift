@@ -83,8 +83,7 @@ struct SharedExchangeState: Sendable {
 
     // MARK: Members
 
-    /// Adds a member. Returns `nil` if the exchange is closed. Also returns `nil` if there is no response yet, and the caller must not
-    /// wait.
+    /// Adds a member. Returns `nil` if no caller can join any more. Also returns `nil` if there is no response yet, and `mayWait` is false.
     mutating func join(mayWait: Bool) -> Int? {
         guard isOpen, mayWait || result != nil else { return nil }
         nextMember += 1

@@ -91,7 +91,7 @@ public struct FallbackMiddleware: HTTPMiddleware {
         let hasServer = stack.alwaysPasses(.server)
         self.init(name: "another sender", statuses: statuses, deadlineShare: deadlineShare, hasServer: hasServer) { request, cause in
             guard request.body.canBeSent, cause.allowsSending(request) else { return nil }
-            // The other sender's stack is part of the call. The other stack need not support every option that the call sets.
+            // The call continues in the stack of the other sender. That stack need not support every option that the call sets.
             return try await stack.sendWithinCall(request)
         }
     }

@@ -23,7 +23,8 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
             return Delay(kind: .fixed(delay))
         }
 
-        /// The time within which the given share of the origin's recent responses has arrived. A response that takes longer is slow.
+        /// The time within which the given share of the origin's recent responses has arrived. A response is slow if it takes more than
+        /// this time.
         ///
         /// - Parameters:
         ///   - share: the share of responses that are not slow; more than 0 and less than 1. A request with a slow response is sent again.

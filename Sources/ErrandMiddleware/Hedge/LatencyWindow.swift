@@ -2,7 +2,7 @@
 /// value is at most one sixteenth of the value.
 ///
 /// The size of the type is bounded. Adding a value takes constant time. Computing a percentile takes time proportional to the number of
-/// buckets (cells).
+/// buckets.
 package struct LatencyWindow: Sendable {
     /// The number of doublings from 1 µs to the longest distinct value, about 11 hours.
     private static let octaves = 36
@@ -29,8 +29,8 @@ package struct LatencyWindow: Sendable {
         currentCount += 1
     }
 
-    /// Returns the percentile for `share`: the upper bound of the first bucket at which the values so far reach this share. `nil` if there
-    /// are fewer than `least` values.
+    /// Returns a duration that at least `share` of the values do not exceed: the upper bound of the first such bucket. `nil` if there are
+    /// fewer than `least` values.
     package mutating func percentile(_ share: Double, of least: Int, at now: Duration) -> Duration? {
         advance(to: now)
         guard count >= max(1, least) else { return nil }

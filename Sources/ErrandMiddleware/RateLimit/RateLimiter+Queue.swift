@@ -22,7 +22,7 @@ extension RateLimiter {
     }
 
     struct Queue: Sendable {
-        /// The lane of the leader; `nil` if there is no leader.
+        /// The queue lane that belongs to the leader's priority; `nil` if there is no leader.
         var leader: Int?
         /// The pause of the leader; `nil` while the leader asks the store.
         var pause: Pause?

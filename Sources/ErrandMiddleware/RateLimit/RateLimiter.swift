@@ -104,7 +104,7 @@ final class RateLimiter: Sendable {
         keys.withLock { $0.serverWaits.endProbe(key, hasResponse: hasResponse, at: now) }
     }
 
-    /// Returns how long requests are refused, because the server asked for a wait above the maximum.
+    /// Returns for how long requests are still refused, because the server asked for a wait above the maximum.
     func excess(_ key: String) -> Duration? {
         let now = elapsed()
         return keys.withLock { $0.serverWaits.wait(key, at: now) }

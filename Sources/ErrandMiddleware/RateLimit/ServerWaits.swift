@@ -41,7 +41,8 @@ struct ServerWaits: Sendable {
         return .refused(for: excess.until - now)
     }
 
-    /// Returns how long requests are refused, because the server asked for a wait above the maximum. `nil` if requests are not refused.
+    /// Returns for how long requests are still refused, because the server asked for a wait above the maximum. `nil` if requests are not
+    /// refused.
     func wait(_ key: String, at now: Duration) -> Duration? { excesses[key].map { max(.zero, $0.until - now) } }
 
     /// Ends a probe, after its response was observed. If the probe had no response, the next request is another probe.

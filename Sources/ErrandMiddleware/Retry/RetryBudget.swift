@@ -4,10 +4,11 @@ internal import Synchronization
 /// Limits the retries of each origin, so that retries do not prolong the overload of a server.
 ///
 /// Each origin has a bucket of tokens. A retry takes one token. Each successful call adds ``perSuccess`` tokens, and each second adds
-/// ``perSecond`` tokens. A bucket has at most ``reserve`` tokens. Therefore calls are retried after a short failure. If a server fails for
-/// a minute, each client sends only a few more retries than its reserve. If the bucket is empty, the call immediately returns the last
-/// response or throws the last error, with ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens. Several stacks may share a
-/// budget. If the server certainly did not process a request, one further attempt takes no token (``RetryPolicy``).
+/// ``perSecond`` tokens. A bucket has at most ``reserve`` tokens. During a short failure of a server, the bucket has tokens, and calls are
+/// retried. During a failure of a minute, each client sends only a few more retries than ``reserve``. If the bucket is empty, the call
+/// immediately returns the last response or throws the last error, with ``/ErrandCore/RetryStop/budgetUsedUp``. No call waits for tokens.
+/// Several stacks may share a budget. If the server certainly did not process a request, one further attempt takes no token
+/// (``RetryPolicy``).
 ///
 /// ```swift
 /// let budget = RetryBudget(reserve: 20, perSuccess: 0.1)

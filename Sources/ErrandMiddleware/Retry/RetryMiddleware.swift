@@ -65,7 +65,7 @@ public struct RetryMiddleware: HTTPMiddleware {
             .outside(.authenticate, because: "a retried request would carry an expired token"),
             .once(because: "the numbers of their attempts would be multiplied"),
         ]
-        // The status rule applies only to a policy with statuses.
+        // Only a policy with statuses must be inside `validateStatus`.
         guard !policy.statuses.isEmpty else { return rules }
         return [.inside(.validateStatus, because: "retry would see an error where it looks for a status")] + rules
     }
@@ -94,8 +94,8 @@ public struct RetryMiddleware: HTTPMiddleware {
                     remaining: request.deadline?.remaining, hasUsedFreeAttempt: hasUsedFreeAttempt),
                 of: request, result, random: shared?.random(random) ?? random())
             guard case .retry(let delay, let counts) = decision, !counts || hasToken(for: request, shared) else {
-                // If the policy would retry a status, the status is not a success, even if the app's own decision makes the
-                // response final. If a shared exchange succeeds, only the caller whose request was sent adds tokens to the budget.
+                // A status that the policy would retry is not a success, even if the app's own decision makes the response final. If a
+                // shared exchange succeeds, only the caller whose request was sent adds tokens to the budget.
                 if decision == .stop(.final), case .success(let response) = result, !policy.statuses.contains(response.head.status),
                     response.metadata.coalescedInto == nil
                 {

@@ -203,8 +203,8 @@ public struct ServerMiddleware: HTTPMiddleware {
             case .path: return request
             case .none: break
             }
-            // The request has left the origin of the base URL, for example by a redirect. To this request, a server that does not know an
-            // origin adds no default fields.
+            // The request has left the origin of the base URL, for example by a redirect. A server that does not know an origin adds no
+            // default fields to this request.
             if !knowsOrigin, request.options.hasLeftOrigin { return request }
         } else {
             switch base {
@@ -267,7 +267,7 @@ public struct ServerMiddleware: HTTPMiddleware {
 }
 
 extension ServerMiddleware: CustomStringConvertible, HidesStorage {
-    /// The label of the layer. The label contains no default fields and no query items, because these may be secret.
+    /// The label of the layer. The label contains no default fields and no query items, because the fields and the items may be secret.
     public var description: String { label }
 }
 

@@ -35,7 +35,7 @@ public struct TimeoutMiddleware: HTTPMiddleware {
         [
             .outside(
                 .retry,
-                because: "each attempt would have the whole time, and the call no limit; phaseTimeouts(attempt:) limits an attempt"),
+                because: "the timeout would limit each attempt and not the call; phaseTimeouts(attempt:) limits an attempt"),
             .onceWhenSorted(because: "both would limit the whole call; phaseTimeouts(attempt:) limits each attempt"),
         ]
     }

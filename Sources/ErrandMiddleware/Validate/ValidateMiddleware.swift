@@ -10,8 +10,8 @@ public import ErrandCore
 /// let stack = transport.validate(ready).timeout(.seconds(30))
 /// ```
 ///
-/// **Place:** inside `timeout` and `validateStatus`; outside `redirect`, `authenticate` and the cache. Retries are counted for each
-/// call separately, so that concurrent calls don't use up the retries of other calls. Waits obey the request's deadline.
+/// **Place:** inside `timeout` and `validateStatus`; outside `redirect`, `authenticate` and the cache. Retries are counted for each call
+/// separately, so that concurrent calls don't use up the retries of other calls. Each wait obeys the request's deadline.
 ///
 /// **Per request:** `request.options.validators` are applied before the validators of the chain. With `request.options.validate =
 /// .off`, no validator is applied.

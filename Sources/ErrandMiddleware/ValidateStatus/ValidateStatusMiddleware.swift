@@ -7,8 +7,8 @@ public import ErrandCore
 /// ```
 ///
 /// **Place:** outside `retry`, `redirect`, `authenticate` and `cache`, because these layers must get the response first. Logs, spans,
-/// metrics and profiles have the same content inside and outside this layer. Inside and outside, these observers apply the rule of this
-/// layer to the status.
+/// metrics and profiles have the same content inside and outside this layer. In both places, these observers apply the rule of this layer
+/// to the status.
 ///
 /// **Per request:** set `request.options.validateStatus` to `.off`, or to a value such as `.use(.statuses([200, 404]))`.
 public struct ValidateStatusMiddleware: HTTPMiddleware {

@@ -36,8 +36,9 @@ public import ErrandCore
 /// The limit is for a call: all attempts of `retry` together wait at most this long. The limit does not include the waits of `retry`
 /// itself.
 ///
-/// **Place:** inside `retry`, so that a later attempt waits for the rest of the limit. Outside `concurrencyLimit`, so that a waiting
-/// request takes no slot. Outside `phaseTimeouts`, so that no phase includes the wait. The body of the request is not read during the wait.
+/// **Place:** inside `retry`, so that a later attempt waits for the rest of the limit. The layer is outside `concurrencyLimit`, so that a
+/// waiting request takes no slot. The layer is also outside `phaseTimeouts`, so that no phase includes the wait. The body of the request is
+/// not read during the wait.
 ///
 /// **Per request:** set `request.options.waitForNetwork` to `.off`, or to a value such as `.use(.seconds(5))`.
 public struct WaitForNetworkMiddleware: HTTPMiddleware {
@@ -114,8 +115,8 @@ extension Request {
 }
 
 extension TransportError {
-    /// Whether a missing network is a possible cause. A failure of a request through a proxy is excluded, because a proxy on this machine
-    /// needs no network.
+    /// Whether the failure may come from a missing network. A failure of a request through a proxy is excluded, because a proxy on this
+    /// machine needs no network.
     fileprivate var mayComeFromMissingNetwork: Bool { (code == .cannotFindHost || code == .cannotConnect) && proxy == nil }
 
     /// A copy of this failure with the code `notConnected`, for a device without a network.
