@@ -1,8 +1,8 @@
-/// The calls of an exchange to the session's task.
+/// The functions that an exchange calls on the task of its session.
 protocol SessionDriving: Sendable {
-    /// Starts the task. If the task is suspended, the task continues.
+    /// Starts the task, or resumes the suspended task.
     func resume()
     func suspend()
-    /// Ends the task. The call is also allowed before the task has started and after the task has ended.
+    /// Cancels the task. This function may also be called before the task has started and after the task has ended.
     func cancel()
 }

@@ -1,4 +1,4 @@
-/// The numbers of an error of the session. The error's own text is not kept, because it may contain a URL with secrets.
+/// The numbers that identify an error of the session. The error's own text is not kept, because it may contain a URL with secrets.
 struct SessionError: Error, Sendable, Hashable {
     /// The number of `URLError`; `nil` for an error of another domain.
     var number: Int?

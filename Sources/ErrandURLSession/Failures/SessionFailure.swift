@@ -16,7 +16,7 @@ struct SessionFailure {
     /// request was not sent.
     private var hasSentNothing: Bool {
         if exchange.hasSentBytes || exchange.head != nil { return false }
-        // Without a body, the session reports no bytes, even if an earlier connection has carried the request.
+        // For a request without a body, the session reports no sent bytes, even if an earlier connection has carried the request.
         return exchange.reportsSentBytes || !(mayShareConnections || exchange.hasAcceptedServer)
     }
 
@@ -59,7 +59,7 @@ struct SessionFailure {
     /// The delivery of a request that may have been sent.
     private var doubtful: Delivery { position.delivery == .notSent ? .unknown : position.delivery }
 
-    /// The remark about an error without a reason. On Linux, `URLSession` reports a failed TLS handshake as an error without a reason.
+    /// The remark for an error that has no reason. On Linux, `URLSession` reports a failed TLS handshake as an error without a reason.
     private static let hintOfTLS =
         "; on Linux, URLSession also reports this error after a failed TLS handshake, for example for an untrusted certificate"
 

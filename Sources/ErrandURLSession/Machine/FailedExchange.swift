@@ -9,6 +9,7 @@ struct FailedExchange: Sendable {
     var hasSentBytes = false
     /// Whether the session reports the sent bytes of the request. The session reports only bytes of a body.
     var reportsSentBytes = true
-    /// Whether the transport or the request has accepted the certificate of a connection, which may have carried the request.
+    /// Whether the transport or the request has accepted a server's certificate. The connection to this server may have carried the
+    /// request.
     var hasAcceptedServer = false
 }

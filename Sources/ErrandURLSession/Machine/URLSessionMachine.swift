@@ -222,8 +222,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     /// Records the end of the task. After this callback, the session calls nothing for the task.
     ///
-    /// - Parameter unreported: the head that the task has, although the session has reported no head. On Linux, the session does not
-    ///   report a redirect without a usable target, and drops the body of the redirect. A head that is not of a redirect is ignored.
+    /// - Parameter unreported: the head that the task has, although the session has reported no head. On Linux, the session does not report
+    ///   a redirect without a usable target, and drops the body of the redirect. The head of any other response is ignored.
     mutating func complete(_ error: SessionError?, unreported: ReceivedHead? = nil) -> [Action] {
         switch state {
         case .ended:
@@ -260,7 +260,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     /// The end is returned only after its events were recorded. After an app has read the whole body, the metadata of the exchange is
     /// complete.
     ///
-    /// - Parameter waiter: the reader. If the reader must wait, this value keeps `waiter` until the next event.
+    /// - Parameter waiter: the reader. If the reader must wait, `waiter` is kept until the next event.
     mutating func read(orWait waiter: ChunkWaiter? = nil) -> (UnreadBody<ChunkWaiter>.Read?, [Action]) {
         let wasHeldBack = isHeldBack
         let result = body.read(orWait: waiter).result

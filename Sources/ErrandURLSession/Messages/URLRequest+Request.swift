@@ -40,8 +40,7 @@ extension URLRequest {
             throw request.notSupported("URLSession can't send the target '*' (RFC 9112, section 3.2.4)")
         }
         let text = try request.urlText()
-        // Foundation may repair a URL. From a repaired URL, the server would receive a target that differs from the target of the outer
-        // layers.
+        // Foundation may repair a URL. With a repaired URL, the server would receive another target than the outer layers have seen.
         guard let url = URL(string: text), url.absoluteString.isExactly(text) else {
             throw request.notSupported("URLSession can't send this URL octet for octet")
         }

@@ -46,7 +46,8 @@ struct SessionTLS: Sendable {
         }
     }
 
-    /// Replies to a challenge. If the settings judge the certificates of a server, passes the judgment to `check`, and does not reply.
+    /// Replies to a challenge. If the settings judge the certificates of a server, the function passes the judgment to `check` instead of
+    /// replying.
     ///
     /// - Parameters:
     ///   - assess: judges the certificates of a server, and returns the credential for an accepted server. `nil` if the challenge has no

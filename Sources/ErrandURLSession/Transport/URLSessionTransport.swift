@@ -19,7 +19,7 @@ public import Foundation
 /// library does this work. A redirect is returned as a response with its body.
 ///
 /// `URLSession` requests and decodes content codings itself, without a limit on the decoded size. A decoded response has no
-/// `Content-Encoding` and no `Content-Length`. Its metadata has both fields as the server sent them. If the request has an
+/// `Content-Encoding` and no `Content-Length`. The metadata of the response has both fields as the server sent them. If the request has an
 /// `Accept-Encoding` of its own, such as `identity`, the server receives that field.
 ///
 /// On Apple's platforms, a body is received no faster than the caller reads the body. On Linux, `URLSession` receives the whole body as
