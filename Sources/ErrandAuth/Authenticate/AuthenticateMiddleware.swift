@@ -19,7 +19,7 @@ internal import ErrandFormats
 /// sent twice in a call. A call responds to at most 20 challenges. With an outer `retry`, these two rules apply to each attempt separately.
 ///
 /// **Origins that get the credentials:** if `origins` is set, only these origins get the credentials. If `origins` is `nil`, each origin
-/// that a request itself names gets the credentials. Without `origins`, these origins get no credentials:
+/// that a request itself names gets the credentials. If `origins` is `nil`, the following origins get no credentials:
 /// - the target of a redirect to another origin
 /// - the origin of an absolute URL, if the outer ``/ErrandMiddleware/ServerMiddleware`` has another origin
 ///

@@ -19,8 +19,8 @@ public struct BasicScheme: AuthenticationScheme {
     ///
     /// - Parameters:
     ///   - user: the name of the user, without a colon and without control characters
-    ///     ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)). With any other name, each request fails with
-    ///     ``AuthenticationError``.
+    ///     ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)). If the name contains one of these characters, each
+    ///     request fails with ``AuthenticationError``.
     ///   - password: the password, without control characters.
     ///   - isPreemptive: whether the first request carries the password. Default: `true`, which saves a round trip. If false, the
     ///     password is sent only to a server that asks for the password.

@@ -42,7 +42,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// Returns the token; `nil` if there is no file.
     ///
     /// - Throws: one of these errors:
-    ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than 1 MiB. The same error is thrown if users other
+    ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than 1 MiB. `FileReadError` is also thrown if users other
     ///     than the owner can read or write the file.
     ///   - ``TokenFileError`` if the file has no token.
     public func load() async throws -> AccessToken? {

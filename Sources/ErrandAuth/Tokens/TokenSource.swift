@@ -23,7 +23,7 @@ internal import Synchronization
 ///   refresh.
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
 /// - If a refresh fails, all waiting requests fail with the error of the refresh. If a request was sent before the refresh failed, and the
-///   server refuses its token, the request fails with the error of that refresh.
+///   server refuses the token of the request, the request fails with the error of that refresh.
 /// - If a server permanently refuses to refresh a token, the source still uses a valid token. When this token expires, or a server refuses
 ///   the token, the account is signed out.
 /// - If the expiry date of a new token is already in the past, this date or the clock of this machine is wrong. Therefore, the expiry date
@@ -119,8 +119,8 @@ public final class TokenSource: Sendable {
     ///     and cookie jars (``/ErrandCore/AccountBoundStore``) keep the account's data under this name. No other account may sign in with
     ///     this source or with its store. `nil`, the default: the account's data is kept in memory only.
     ///   - policy: the time and the rate of refreshes.
-    ///   - isFinal: returns whether an error of `refresh` means that no later refresh can succeed. If true, a token that has
-    ///     expired or was refused is dropped, and requests fail with the code `refreshRefused`. By default
+    ///   - isFinal: returns whether an error of `refresh` means that no later refresh can succeed. If the closure returns true, a token
+    ///     that has expired or was refused is dropped, and requests fail with the code `refreshRefused`. By default
     ///     ``isFinalRefreshError(_:)``.
     ///   - now: returns the current date.
     ///   - random: returns a number from 0 up to, but not including, 1, for the jitter.
@@ -165,8 +165,8 @@ public final class TokenSource: Sendable {
     ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
     ///     only.
     ///   - policy: the time and the rate at which tokens are replaced.
-    ///   - isFinal: returns whether an error of `obtain` means that the old token can't be replaced. If true, a token that has expired or
-    ///     was refused is dropped. By default ``isFinalRefreshError(_:)``.
+    ///   - isFinal: returns whether an error of `obtain` means that the old token can't be replaced. If the closure returns true, a token
+    ///     that has expired or was refused is dropped. By default ``isFinalRefreshError(_:)``.
     ///   - now: returns the current date.
     ///   - random: returns a number from 0 up to, but not including, 1, for the jitter.
     ///   - executor: the executor on which tokens are obtained. `nil`, the default, means the default executor.
@@ -338,9 +338,8 @@ public final class TokenSource: Sendable {
 
     // MARK: Observers
 
-    /// The changes of the account from now on, in the order in which the changes occur. Each access returns a new sequence, so
-    /// that any number of observers can read the changes. To get the token before the first change, get the sequence first, and then read
-    /// ``current``.
+    /// The changes of the account from now on, in the order in which the changes occur. Each access returns a new sequence, so that any
+    /// number of observers can read the changes. To also know the current token, get the sequence first, and then read ``current``.
     ///
     /// If an observer does not read, the newest 16 changes are kept.
     public var changes: AsyncStream<TokenChange> { observers.add() }

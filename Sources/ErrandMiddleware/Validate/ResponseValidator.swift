@@ -23,7 +23,7 @@ public import ErrandCore
 ///
 /// If several calls get a 401 at the same time, each call would refresh the token, because each call is checked separately. With a
 /// ``/ErrandCore/SingleFlight``, these calls share one refresh. If a 401 for the old token arrives after another call has refreshed the
-/// token, the call only repeats its request with the new token:
+/// token, no second refresh begins, and the request is repeated:
 ///
 /// ```swift
 /// let refreshes = SingleFlight<String, Void>()

@@ -16,7 +16,7 @@ public import ErrandCore
 /// The middleware never fails a request because of a path. A satisfied path only ends the wait: the server may still be unreachable. If the
 /// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the transport can't find or
 /// reach the host, and the path is still not satisfied, the failure has the code ``/ErrandCore/TransportError/Code/notConnected``. For this
-/// failure, `isOffline` is true. If the request's deadline passes first, the request fails with the code `timedOut`, in the phase
+/// failure, `isOffline` is true. If the request's deadline passes during the wait, the request fails with the code `timedOut`, in the phase
 /// ``/ErrandCore/ExchangePhase/connectivity`` and with the number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if
 /// the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
 ///

@@ -149,7 +149,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             hasAcceptedServer = true
             return [reply]
         }
-        // The session reports the cancelled challenge as a cancelled task. Therefore the exchange ends first, with the reason.
+        // The session reports the cancelled challenge as a cancelled task. Therefore the exchange ends before this report, with the reason
+        // of the refusal.
         return fail(.untrustedServer(error)) + [reply]
     }
 

@@ -280,8 +280,8 @@ extension CookieJar {
     ///   - request: the request of the response.
     ///   - use: the number of the last use before the request: ``Selection/use``.
     ///   - sent: the ID of the request that was sent on the wire.
-    ///   - isShared: whether the response belongs to the exchange of another request. If true, the cookies are stored only if the jar has
-    ///     not stored the cookies of that exchange yet.
+    ///   - isShared: whether the response belongs to the exchange of another request. If `isShared` is true, the cookies are stored only if
+    ///     the jar has not stored the cookies of that exchange yet.
     /// - Returns: the number of all cookies in the fields, and the refused cookies.
     func receive(
         _ fields: HTTPFields, of request: CookieRequest, since use: UInt64, sent: RequestID, isShared: Bool

@@ -76,7 +76,7 @@ struct CookieTable: Sendable {
         for index in domains.cookies(of: domain) {
             let slot = slots[index]
             guard isHost || !slot.isHostOnly, slot.pathBytes <= pathBytes, CookiePolicy.allows(slot.conditions, in: request),
-                // Each path begins with a slash. Therefore, a path of one octet includes each path.
+                // Each path begins with a slash. Therefore, the cookie path `/` includes each path.
                 slot.pathBytes == 1 || isWithin(request.path, pathOf: index)
             else { continue }
             if let expires = slot.conditions.expires {
