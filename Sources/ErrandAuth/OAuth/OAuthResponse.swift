@@ -17,7 +17,7 @@ internal import ErrandFormats
 /// An invalid part of the body must not cause the loss of a rotated token either. If the body can't be decoded as a whole, only
 /// the needed members are read: ``/ErrandFormats/JSONMembers``.
 struct OAuthResponse: Sendable {
-    /// The coding of the servers' JSON, whose names have underscores.
+    /// The coding for the JSON of servers, in which names have underscores.
     static let coding = JSONCoding(keys: .snakeCase)
     /// The maximum size of a body that is searched for an error: 64 KiB.
     static let errorLimitBytes = StatusError.bodyLimitBytes

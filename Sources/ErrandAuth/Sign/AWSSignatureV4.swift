@@ -178,7 +178,7 @@ public struct AWSSignatureV4: RequestSigner {
         PercentEncoding.decode(text).map { PercentEncoding.encode($0, allowing: .unreserved) } ?? String(text)
     }
 
-    /// Returns the path, percent-encoded once more for all services except S3, and the sorted query.
+    /// Returns the path and the sorted query. For all services except S3, the path is percent-encoded once more.
     private func canonicalTarget(_ target: String) -> (path: String, query: String) {
         let parts = target.split(atOctet: UInt8(ascii: "?"), maxSplits: 1, omittingEmptyPieces: false)
         var path = String(parts[0])

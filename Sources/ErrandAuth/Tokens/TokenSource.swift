@@ -24,8 +24,8 @@ internal import Synchronization
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
 /// - If a refresh fails, all waiting requests fail with the error of the refresh. If a request was sent before the refresh failed, and the
 ///   server refuses the token of the request, the request fails with the error of that refresh.
-/// - If a server permanently refuses to refresh a token, the source still uses a valid token. When this token expires, or a server refuses
-///   the token, the account is signed out.
+/// - If a server permanently refuses to refresh a token, the source uses the token as long as the token is valid. When this token expires,
+///   or a server refuses the token, the account is signed out.
 /// - If the expiry date of a new token is already in the past, this date or the clock of this machine is wrong. Therefore, the expiry date
 ///   is ignored, and the token is used until a server refuses the token.
 ///

@@ -60,7 +60,7 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
         expect(
             circuitBreaker.window >= attemptTimeout * 2,
             "circuitBreaker.window must be at least twice attemptTimeout (are \(circuitBreaker.window.inWords) and \(attemptTimeout.inWords)): "
-                + "the circuit breaker would forget one attempt before the next has failed")
+                + "the circuit breaker would forget one attempt before the next attempt has failed")
         if retry.maxAttempts > 1 {
             let wait = retry.backoff.delay(afterAttempt: 1)
             expect(
@@ -79,7 +79,7 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
             expect(
                 delay < attemptTimeout,
                 "the delay of hedge must be less than attemptTimeout (are \(delay.inWords) and \(attemptTimeout.inWords)): "
-                    + "the attempt would be over before the hedge is sent")
+                    + "the attempt would end before the next attempt begins")
         }
         return problems
     }

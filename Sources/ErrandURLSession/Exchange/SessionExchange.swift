@@ -30,8 +30,8 @@ final class SessionExchange: ReadyBodySource {
     /// Whether the task is suspended because the reader is slow.
     private let isSuspended = Mutex(false)
     private let upload: SessionUpload?
-    /// The servers about which the closure of the request decides. A session asks only during its handshakes. Therefore, only a few servers
-    /// wait for a decision.
+    /// The servers about which the closure of the request decides. A session asks about servers only during its handshakes. Therefore, only
+    /// a few servers wait for a decision.
     private let servers: (stream: AsyncStream<ServerTrust>, continuation: AsyncStream<ServerTrust>.Continuation)?
     private let onForget: @Sendable () -> Void
 

@@ -239,7 +239,7 @@ extension CookieJar {
         var leftOut = 0
         /// The account of the jar; if the jar has no account, the session of the jar. `nil` if there is no cookie.
         var identity: CredentialIdentity?
-        /// The number of the last use before the request.
+        /// The number of the last use of a cookie before the request.
         let use: UInt64
     }
 

@@ -342,7 +342,7 @@ extension CookieTable {
         unwritten.isPending = true
     }
 
-    /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
+    /// Replaces the cookies of the table by the cookies of the store. The table keeps the changes that the store lacks.
     ///
     /// - Parameters:
     ///   - removals: the removals that the store does not have yet. The store must remove a cookie that is not in this table, and was
@@ -380,7 +380,7 @@ extension CookieTable {
 }
 
 extension Cookie {
-    /// The number of octets of all texts.
+    /// The number of octets in all texts of the cookie.
     fileprivate var bytes: Int { name.utf8.count + value.utf8.count + domain.utf8.count + path.utf8.count }
 }
 #endif

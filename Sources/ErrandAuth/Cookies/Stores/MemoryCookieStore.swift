@@ -10,7 +10,7 @@ public final class MemoryCookieStore: CookieStore, CustomStringConvertible {
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - cookies: the first cookies of the store. Default: none.
+    ///   - cookies: the cookies with which the store begins. Default: none.
     ///   - now: returns the current date, at which cookies expire.
     public init(_ cookies: [Cookie] = [], now: @escaping @Sendable () -> Date = { Date() }) {
         state = Mutex(cookies.stored(at: HTTPDate(now())))
