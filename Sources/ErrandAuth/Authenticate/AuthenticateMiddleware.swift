@@ -46,7 +46,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     ///   - scheme: authenticates all requests. With `nil`, only requests with an authentication option are authenticated.
     ///   - origins: the only origins that get credentials. `nil`, the default, allows the origin that each request itself
     ///     names.
-    ///   - clock: measures the wait for the body of a challenge, at most 100 ms.
+    ///   - clock: the clock that measures the wait for the body of a challenge, at most 100 ms.
     public init(_ scheme: (any AuthenticationScheme)?, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         (self.scheme, scope, self.clock) = (scheme, CredentialScope(origins: origins), clock)
     }
@@ -294,7 +294,7 @@ extension HTTPSender {
     ///   - scheme: authenticates all requests.
     ///   - origins: the only origins that get credentials. `nil`, the default, allows the origin that each request itself
     ///     names.
-    ///   - clock: measures the wait for the body of a challenge, at most 100 ms.
+    ///   - clock: the clock that measures the wait for the body of a challenge, at most 100 ms.
     public func authenticate(
         _ scheme: some AuthenticationScheme, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: AuthenticateMiddleware(scheme, origins: origins, clock: clock)) }

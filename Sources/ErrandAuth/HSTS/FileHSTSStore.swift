@@ -21,8 +21,8 @@ public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. The file need not exist. Its folder must exist.
-    ///   - clock: measures the wait for other processes.
-    ///   - now: returns the current date.
+    ///   - clock: the clock that measures the wait for other processes.
+    ///   - now: a closure that returns the current date.
     public init(
         atPath path: String, clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
     ) {

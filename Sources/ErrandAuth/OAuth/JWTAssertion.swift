@@ -17,7 +17,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     /// - Parameters:
     ///   - algorithm: the name of the algorithm.
     ///   - keyID: the identifier of the key (`kid`). `nil`, the default: the token has no `kid`.
-    ///   - sign: returns the signature of the bytes in the form of RFC 7518. For ES256, the signature has 64 bytes.
+    ///   - sign: a closure that returns the signature of the bytes in the form of RFC 7518. For ES256, the signature has 64 bytes.
     public init(algorithm: String, keyID: String? = nil, sign: @escaping @Sendable (Data) async throws -> Data) {
         (self.algorithm, self.keyID, self.sign) = (algorithm, keyID, sign)
     }

@@ -43,7 +43,7 @@ public struct OAuthServer: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - issuer: the URL that identifies the server. The URL must use `https`, or the host must be this machine.
-    ///   - sender: sends the requests. Redirects are not followed.
+    ///   - sender: the sender that sends the requests. Redirects are not followed.
     /// - Throws: ``OAuthError`` if the description is missing, is invalid, or names another issuer; the errors of `sender`.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
         guard let url = try? HTTPURL(issuer), url.query == nil else {

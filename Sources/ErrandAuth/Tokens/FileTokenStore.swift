@@ -34,7 +34,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. The file need not exist. The folder of the file must exist.
-    ///   - clock: measures the wait for other processes.
+    ///   - clock: the clock that measures the wait for other processes.
     public init(atPath path: String, clock: any Clock<Duration> = ContinuousClock()) {
         file = LockedPrivateFile(path, clock: clock)
     }

@@ -179,7 +179,7 @@ final class RateLimiter: Sendable {
             (rest, cause) = (wait, why)
         }
         let before = queue.waiters.count(upTo: call.lane) + (leader <= call.lane ? 1 : 0)
-        // The product is bounded, because the product of a long interval and a long queue can overflow.
+        // The wait is bounded, because the product of a long interval and a long queue can overflow.
         let ahead = settings.limit.map { $0.interval.bounded * min(1_000_000, max(0, before + 1 - $0.burst)) } ?? .zero
         return (rest + ahead, cause)
     }

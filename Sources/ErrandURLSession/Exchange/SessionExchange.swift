@@ -38,7 +38,7 @@ final class SessionExchange: ReadyBodySource {
     /// - Parameters:
     ///   - upload: the upload of a file or a stream; `nil` if the body is in memory or empty.
     ///   - traffic: the tasks of the session, to which the task of this exchange was added.
-    ///   - onForget: called once, when the exchange has ended.
+    ///   - onForget: a closure that is called once, when the exchange has ended.
     init(
         _ request: Request, rules: Machine.Rules, upload: SessionUpload? = nil, traffic: SessionTraffic = SessionTraffic(),
         onForget: @escaping @Sendable () -> Void = {}

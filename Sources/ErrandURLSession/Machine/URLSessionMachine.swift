@@ -49,7 +49,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     private var trust: RequestTrust<Challenge>
     private var hasAcceptedServer = false
 
-    /// - Parameter makeError: returns the error for a fault.
+    /// - Parameter makeError: a closure that returns the error for a fault.
     init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, FailedExchange) -> any Error) {
         (self.rules, self.makeError) = (rules, makeError)
         body = UnreadBody(marks: rules.marks)

@@ -78,7 +78,7 @@ struct CookieDomains: Sendable {
 
     /// Inserts a cookie into the list of its domain.
     ///
-    /// - Parameter isBefore: returns whether another cookie of the domain is sent before the new cookie.
+    /// - Parameter isBefore: a closure that returns whether another cookie of the domain is sent before the new cookie.
     mutating func insert(_ cookie: Int, into domain: Int, after isBefore: (Int) -> Bool) {
         var (low, high) = (0, domains[domain].cookies.count)
         while low < high {

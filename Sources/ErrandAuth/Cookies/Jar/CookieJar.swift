@@ -118,10 +118,10 @@ public final class CookieJar: Sendable {
     /// Creates a jar.
     ///
     /// - Parameters:
-    ///   - store: keeps the cookies between runs of the app. `nil`, the default: the cookies are only in memory.
+    ///   - store: the store that keeps the cookies between runs of the app. `nil`, the default: the cookies are only in memory.
     ///   - account: the account to which the cookies belong. ``forget(_:)`` of another account then does nothing. Default: `nil`.
     ///   - limits: the limits of the jar.
-    ///   - now: returns the current date.
+    ///   - now: a closure that returns the current date.
     public init(
         store: (any CookieStore)? = nil, account: CredentialIdentity? = nil, limits: Limits = Limits(),
         now: @escaping @Sendable () -> Date = { Date() }

@@ -49,7 +49,7 @@ struct CookieTable: Sendable {
     ///
     /// - Parameters:
     ///   - names: the domains that include the host of the request.
-    ///   - now: returns the current date. Called at most once, and only for a cookie that can expire.
+    ///   - now: a closure that returns the current date. The closure is called at most once, and only for a cookie that can expire.
     func matches(_ request: CookieRequest, of names: DomainNames.Matches, at now: () -> HTTPDate) -> [Int] {
         var (found, date): ([Int], HTTPDate?) = ([], nil)
         if let domain = names.host { addMatches(request, of: domain, isHost: true, to: &found, at: now, &date) }

@@ -33,8 +33,8 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. The file need not exist. Its folder must exist.
-    ///   - clock: measures the wait for other processes.
-    ///   - now: returns the current date, at which cookies expire.
+    ///   - clock: the clock that measures the wait for other processes.
+    ///   - now: a closure that returns the current date, at which cookies expire.
     public init(
         atPath path: String, clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
     ) {

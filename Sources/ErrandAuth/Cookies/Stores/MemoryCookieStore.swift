@@ -11,7 +11,7 @@ public final class MemoryCookieStore: CookieStore, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - cookies: the cookies with which the store begins. Default: none.
-    ///   - now: returns the current date, at which cookies expire.
+    ///   - now: a closure that returns the current date, at which cookies expire.
     public init(_ cookies: [Cookie] = [], now: @escaping @Sendable () -> Date = { Date() }) {
         state = Mutex(cookies.stored(at: HTTPDate(now())))
         self.now = { HTTPDate(now()) }
