@@ -43,7 +43,7 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - scheme: authenticates all requests. With `nil`, only requests with an authentication option are authenticated.
+    ///   - scheme: the scheme that authenticates all requests. With `nil`, only requests with an authentication option are authenticated.
     ///   - origins: the only origins that get credentials. `nil`, the default, allows the origin that each request itself
     ///     names.
     ///   - clock: the clock that measures the wait for the body of a challenge, at most 100 ms.
@@ -291,7 +291,7 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - scheme: authenticates all requests.
+    ///   - scheme: the scheme that authenticates all requests.
     ///   - origins: the only origins that get credentials. `nil`, the default, allows the origin that each request itself
     ///     names.
     ///   - clock: the clock that measures the wait for the body of a challenge, at most 100 ms.

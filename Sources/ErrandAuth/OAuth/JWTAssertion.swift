@@ -72,7 +72,7 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     ///   - lifetime: the time for which the assertion is valid. Default: 5 minutes. Values below 1 s become 1 s, and values above 1
     ///     h become 1 h.
     ///   - claims: further claims, such as `scope`. A claim with the name of a standard claim is ignored.
-    ///   - signer: signs the assertion.
+    ///   - signer: the signer of the assertion.
     public init(
         issuer: String, subject: String? = nil, audience: String? = nil, lifetime: Duration = .seconds(300),
         claims: [String: JSONValue] = [:],

@@ -22,8 +22,8 @@ public struct OAuthServer: Sendable, Hashable {
     /// The URL of the endpoint that revokes tokens ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)); `nil` if there is no
     /// such URL.
     public var revocationEndpoint: String?
-    /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)). If true, a
-    /// redirect without an issuer is refused.
+    /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)). If `namesIssuer` is true,
+    /// a redirect without an issuer is refused.
     public var namesIssuer: Bool
 
     /// Creates the description of a server from known values, for example if the server does not publish a description.

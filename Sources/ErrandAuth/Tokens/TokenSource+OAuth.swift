@@ -19,7 +19,7 @@ extension TokenSource {
     /// Creates a source for a client that obtains each token with the client's own credentials.
     ///
     /// - Parameters:
-    ///   - client: obtains the tokens.
+    ///   - client: the client that obtains the tokens.
     ///   - scopes: the scopes that the tokens must have.
     ///   - parameters: further parameters, such as `audience`.
     ///   - store: the store that keeps the token between runs. `nil`, the default: the token is kept in memory only.

@@ -47,8 +47,8 @@ public struct ResponseValidator: Sendable {
     /// The name, for the stack's description and for failures.
     public let name: String
     let check: @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict
-    /// Whether the call returns the last response if the request can't be repeated any more. If false, the call fails with a
-    /// ``ResponseValidationError``.
+    /// Whether the call returns the last response if the request can't be repeated any more. If `returnsLastResponse` is false, the call
+    /// fails with a ``ResponseValidationError``.
     var returnsLastResponse = false
 
     /// Creates a validator.

@@ -119,7 +119,8 @@ public final class CookieJar: Sendable {
     ///
     /// - Parameters:
     ///   - store: the store that keeps the cookies between runs of the app. `nil`, the default: the cookies are only in memory.
-    ///   - account: the account to which the cookies belong. ``forget(_:)`` of another account then does nothing. Default: `nil`.
+    ///   - account: the account to which the cookies belong. If `account` is set, ``forget(_:)`` does nothing for another account. Default:
+    ///     `nil`.
     ///   - limits: the limits of the jar.
     ///   - now: a closure that returns the current date.
     public init(
