@@ -19,7 +19,7 @@ internal import ErrandFormats
 /// sent twice in a call. A call responds to at most 20 challenges. With an outer `retry`, these two rules apply to each attempt separately.
 ///
 /// **Origins that get the credentials:** if `origins` is set, only these origins get the credentials. If `origins` is `nil`, each origin
-/// that a request itself names gets the credentials. Without `origins`, these origins get no credentials:
+/// that a request itself names gets the credentials. If `origins` is `nil`, the following origins get no credentials:
 /// - the target of a redirect to another origin
 /// - the origin of an absolute URL, if the outer ``/ErrandMiddleware/ServerMiddleware`` has another origin
 ///
@@ -43,10 +43,10 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - scheme: authenticates all requests. With `nil`, only requests with an authentication option are authenticated.
+    ///   - scheme: the scheme that authenticates all requests. With `nil`, only requests with an authentication option are authenticated.
     ///   - origins: the only origins that get credentials. `nil`, the default, allows the origin that each request itself
     ///     names.
-    ///   - clock: measures the wait for the body of a challenge, at most 100 ms.
+    ///   - clock: the clock that measures the wait for the body of a challenge, at most 100 ms.
     public init(_ scheme: (any AuthenticationScheme)?, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()) {
         (self.scheme, scope, self.clock) = (scheme, CredentialScope(origins: origins), clock)
     }
@@ -291,10 +291,10 @@ extension HTTPSender {
     /// ```
     ///
     /// - Parameters:
-    ///   - scheme: authenticates all requests.
+    ///   - scheme: the scheme that authenticates all requests.
     ///   - origins: the only origins that get credentials. `nil`, the default, allows the origin that each request itself
     ///     names.
-    ///   - clock: measures the wait for the body of a challenge, at most 100 ms.
+    ///   - clock: the clock that measures the wait for the body of a challenge, at most 100 ms.
     public func authenticate(
         _ scheme: some AuthenticationScheme, origins: Set<Origin>? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) -> HTTPStack { wrapped(by: AuthenticateMiddleware(scheme, origins: origins, clock: clock)) }

@@ -18,7 +18,7 @@ public struct AuthenticationError: RequestFailure, NumberedFailure {
         /// Creates your own code.
         ///
         /// - Parameters:
-        ///   - name: identifies the code. The library never uses reverse-DNS names.
+        ///   - name: the text that identifies the code. The library never uses reverse-DNS names.
         ///   - description: the code in words, without secrets.
         public init(_ name: String, _ description: String) { (self.name, self.description) = (name, description) }
 

@@ -24,7 +24,7 @@ public struct Cookie: Sendable, Hashable {
     public let expires: HTTPDate?
     /// Whether the cookie is sent only over `https`, and to `localhost` and the loopback addresses.
     public let isSecure: Bool
-    /// Whether scripts of a page must not read the cookie. The library keeps the attribute for other programs.
+    /// Whether the cookie is hidden from the scripts of a page. The library keeps the attribute for other programs.
     public let isHTTPOnly: Bool
     /// The attribute `SameSite`; `nil` if the cookie does not have this attribute.
     public let sameSite: SameSite?

@@ -103,7 +103,7 @@ enum CookiePolicy {
 
 extension String {
     /// Returns whether the text begins with the prefix of a cookie's name, in any case. Octets are compared, because a combining character
-    /// must not hide the prefix. Some servers remove Unicode white space before a name. Therefore such white space is ignored.
+    /// must not hide the prefix. Some servers remove Unicode white space before a name. Therefore this check ignores that white space.
     fileprivate func hasCookiePrefix(_ prefix: String) -> Bool {
         let name = Substring(unicodeScalars.drop { !$0.isASCII && $0.properties.isWhitespace }).utf8
         return name.count >= prefix.utf8.count && zip(name, prefix.utf8).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }

@@ -21,8 +21,8 @@ public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. The file need not exist. Its folder must exist.
-    ///   - clock: measures the wait for other processes.
-    ///   - now: returns the current date.
+    ///   - clock: the clock that measures the wait for other processes.
+    ///   - now: a closure that returns the current date.
     public init(
         atPath path: String, clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
     ) {
@@ -31,8 +31,8 @@ public struct FileHSTSStore: HSTSStore, CustomStringConvertible {
 
     /// Returns the hosts of the file; an empty array if there is no file.
     ///
-    /// - Throws: ``/ErrandCore/FileReadError`` if the file can't be read, has more than 1 MiB, or is not a list of hosts. The same
-    ///   error is thrown if users other than the owner can read or write the file, and if the path is a symbolic link.
+    /// - Throws: ``/ErrandCore/FileReadError`` if the file can't be read, has more than 1 MiB, or is not a list of hosts. `FileReadError`
+    ///   is also thrown if users other than the owner can read or write the file, and if the path is a symbolic link.
     public func load() async throws -> [HSTSHost] { try hosts(in: try await file.read()) }
 
     /// Merges entries into the file while no other process writes the file.

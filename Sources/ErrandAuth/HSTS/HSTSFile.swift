@@ -5,7 +5,8 @@ internal import ErrandFormats
 /// The format of a file of hosts, and the rule by which entries are merged.
 ///
 /// The format is the format of `curl --hsts`: one host in each line, with its expiry in UTC. A dot before the name includes the subdomains.
-/// The format of curl does not store when an entry was made. Therefore, a comment before each host gives this time, in seconds since 1970.
+/// The format of curl does not store when an entry was made. Therefore, a comment before each host gives the time of the entry, in seconds
+/// since 1970.
 ///
 /// ```
 /// # noted 1796355017

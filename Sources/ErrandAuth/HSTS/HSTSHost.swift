@@ -10,7 +10,7 @@ public struct HSTSHost: Sendable, Hashable {
     public let includesSubdomains: Bool
     /// The instant from which the host no longer demands `https`; `nil` if the host always demands `https`.
     public let expires: HTTPDate?
-    /// The time of the response that had the field. If two entries have the same host, the later entry applies.
+    /// The time of the response with the field `Strict-Transport-Security`. If two entries have the same host, the later entry applies.
     public let noted: HTTPDate
 
     /// Creates a host. By default, the host always demands `https`, like the hosts that an app passes to ``HSTSList``.

@@ -45,8 +45,8 @@ public final class HSTSList: Sendable {
     ///
     /// - Parameters:
     ///   - preloaded: the hosts that demand `https` from the beginning. Default: none.
-    ///   - store: keeps the noted hosts between runs. `nil`, the default: the hosts are kept in memory only.
-    ///   - now: returns the current date.
+    ///   - store: the store that keeps the noted hosts between runs. `nil`, the default: the hosts are kept in memory only.
+    ///   - now: a closure that returns the current date.
     public init(preloaded: [HSTSHost] = [], store: (any HSTSStore)? = nil, now: @escaping @Sendable () -> Date = { Date() }) {
         self.preloaded = Dictionary(preloaded.map { ($0.name, $0) }) { _, last in last }
         (self.store, self.now) = (store, now)

@@ -9,8 +9,8 @@ public protocol HSTSStore: Sendable {
     /// - Throws: any error if the hosts can't be read.
     func load() async throws -> [HSTSHost]
 
-    /// Merges entries into the store, and returns all hosts that the store then has, as ``load()`` does. If the store has a later entry of
-    /// the same host, the later entry stays. When this function returns, the changes must be durable.
+    /// Merges entries into the store. Returns all hosts of the store after the change, as ``load()`` does. If the store has a later entry
+    /// of the same host, the later entry stays. When this function returns, the changes must be durable.
     ///
     /// - Parameter notes: the entries since the last call, at most one for each host.
     /// - Throws: any error if the entries can't be stored.

@@ -123,7 +123,7 @@ struct HSTSTable: Sendable {
 }
 
 extension HSTSHost {
-    /// The time from the entry to the expiry; `nil` without an expiry.
+    /// The time from the entry to the expiry; `nil` if the entry has no expiry.
     fileprivate var lifetime: Duration? { expires.map { noted.duration(to: $0) } }
 }
 #endif

@@ -17,7 +17,7 @@ public struct JWTSigner: Sendable, CustomStringConvertible, HidesStorage {
     /// - Parameters:
     ///   - algorithm: the name of the algorithm.
     ///   - keyID: the identifier of the key (`kid`). `nil`, the default: the token has no `kid`.
-    ///   - sign: returns the signature of the bytes in the form of RFC 7518. For ES256, the signature has 64 bytes.
+    ///   - sign: a closure that returns the signature of the bytes in the form of RFC 7518. For ES256, the signature has 64 bytes.
     public init(algorithm: String, keyID: String? = nil, sign: @escaping @Sendable (Data) async throws -> Data) {
         (self.algorithm, self.keyID, self.sign) = (algorithm, keyID, sign)
     }
@@ -72,7 +72,7 @@ public struct JWTAssertion: Sendable, CustomStringConvertible, HidesStorage {
     ///   - lifetime: the time for which the assertion is valid. Default: 5 minutes. Values below 1 s become 1 s, and values above 1
     ///     h become 1 h.
     ///   - claims: further claims, such as `scope`. A claim with the name of a standard claim is ignored.
-    ///   - signer: signs the assertion.
+    ///   - signer: the signer of the assertion.
     public init(
         issuer: String, subject: String? = nil, audience: String? = nil, lifetime: Duration = .seconds(300),
         claims: [String: JSONValue] = [:],

@@ -67,9 +67,9 @@ public struct OAuthClient: Sendable {
     ///   - server: the server.
     ///   - clientID: the identifier that the server has given to the client.
     ///   - authentication: the proof of the client's identity. `none`, the default, is for apps.
-    ///   - sender: sends the requests to the server. The sender must not authenticate with the tokens of this client. The sender
-    ///     may retry, and needs no base URL. Redirects are not followed, because the requests have secrets in their bodies.
-    ///   - now: returns the current date.
+    ///   - sender: the sender that sends the requests to the server. The sender must not authenticate with the tokens of this client. The
+    ///     sender may retry, and needs no base URL. Redirects are not followed, because the requests have secrets in their bodies.
+    ///   - now: a closure that returns the current date.
     public init(
         _ server: OAuthServer, clientID: String, authentication: Authentication = .none, via sender: some HTTPSender,
         now: @escaping @Sendable () -> Date = { Date() }
@@ -166,8 +166,8 @@ public struct OAuthClient: Sendable {
     /// ([RFC 7523, section 2.1](https://www.rfc-editor.org/rfc/rfc7523#section-2.1)).
     ///
     /// - Parameters:
-    ///   - assertion: names the client and the account. If the assertion names no audience, the token endpoint becomes the
-    ///     audience.
+    ///   - assertion: the assertion, which names the client and the account. If the assertion names no audience, the token endpoint becomes
+    ///     the audience.
     ///   - scopes: the scopes that the token must have. Some servers expect the scopes in the assertion's claims.
     /// - Throws: ``OAuthError``; the errors of the signer and of the sender.
     public func jwtBearer(_ assertion: JWTAssertion, scopes: [String] = []) async throws -> AccessToken {

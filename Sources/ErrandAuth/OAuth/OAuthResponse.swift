@@ -7,7 +7,7 @@ internal import ErrandFormats
 /// | Status | Body with the value | Body with `error` | Both | Any other body |
 /// |---|---|---|---|---|
 /// | 2xx | success | that error | success | invalid response |
-/// | 4xx | success | that error | that error | the status; for 401 `invalid_client` |
+/// | 4xx | success | that error | that error | the status, but `invalid_client` for 401 |
 /// | other | success | the status | the status | the status |
 ///
 /// For 429, the status decides, with two exceptions: the error `slow_down` or `authorization_pending`, and a value without an error.
@@ -17,7 +17,7 @@ internal import ErrandFormats
 /// An invalid part of the body must not cause the loss of a rotated token either. If the body can't be decoded as a whole, only
 /// the needed members are read: ``/ErrandFormats/JSONMembers``.
 struct OAuthResponse: Sendable {
-    /// The coding of the servers' JSON, whose names have underscores.
+    /// The coding for the JSON of servers, in which names have underscores.
     static let coding = JSONCoding(keys: .snakeCase)
     /// The maximum size of a body that is searched for an error: 64 KiB.
     static let errorLimitBytes = StatusError.bodyLimitBytes
@@ -39,7 +39,7 @@ struct OAuthResponse: Sendable {
         self.request = request
     }
 
-    /// Creates a response with another status.
+    /// Creates a response with a status other than 2xx.
     init(_ failure: StatusError, sent: EchoedSecrets, to request: String? = nil) {
         status = failure.status
         body = failure.bodyPrefix

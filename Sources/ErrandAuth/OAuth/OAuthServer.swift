@@ -22,8 +22,8 @@ public struct OAuthServer: Sendable, Hashable {
     /// The URL of the endpoint that revokes tokens ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)); `nil` if there is no
     /// such URL.
     public var revocationEndpoint: String?
-    /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)). If true, a
-    /// redirect without an issuer is refused.
+    /// Whether the server names its issuer in each redirect ([RFC 9207](https://www.rfc-editor.org/rfc/rfc9207)). If `namesIssuer` is true,
+    /// a redirect without an issuer is refused.
     public var namesIssuer: Bool
 
     /// Creates the description of a server from known values, for example if the server does not publish a description.
@@ -43,7 +43,7 @@ public struct OAuthServer: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - issuer: the URL that identifies the server. The URL must use `https`, or the host must be this machine.
-    ///   - sender: sends the requests. Redirects are not followed.
+    ///   - sender: the sender that sends the requests. Redirects are not followed.
     /// - Throws: ``OAuthError`` if the description is missing, is invalid, or names another issuer; the errors of `sender`.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
         guard let url = try? HTTPURL(issuer), url.query == nil else {

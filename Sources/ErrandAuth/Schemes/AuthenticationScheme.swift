@@ -45,12 +45,12 @@ public protocol AuthenticationScheme: Sendable {
     /// Whether the scheme may send a request, or wait for a request, before the scheme responds to a challenge, for example to refresh a
     /// token. By default true.
     ///
-    /// If true, the body of the challenge is read before the scheme responds. Therefore, the connection and the queue slot of the challenge
-    /// are free for the requests of the scheme. If the body takes more than 100 ms, the bytes read so far are kept, and the connection is
-    /// closed.
+    /// If `sendsRequests` is true, the body of the challenge is read before the scheme responds. Therefore, the connection and the queue
+    /// slot of the challenge are free for the requests of the scheme. If the body takes more than 100 ms, the bytes read so far are kept,
+    /// and the connection is closed.
     ///
-    /// If false, the body is read only if the request is sent again. In this case, a challenge that is returned to the caller has a
-    /// streaming body.
+    /// If `sendsRequests` is false, the body is read only if the request is sent again. Therefore, a challenge that is returned to the
+    /// caller has a streaming body.
     var sendsRequests: Bool { get }
 
     /// Returns the account to which a request belongs, although the request has no proof; `nil`, the default, if the account is not known.

@@ -19,11 +19,11 @@ public struct BasicScheme: AuthenticationScheme {
     ///
     /// - Parameters:
     ///   - user: the name of the user, without a colon and without control characters
-    ///     ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)). With any other name, each request fails with
-    ///     ``AuthenticationError``.
+    ///     ([RFC 7617, section 2](https://www.rfc-editor.org/rfc/rfc7617#section-2)). If the name contains one of these characters, each
+    ///     request fails with ``AuthenticationError``.
     ///   - password: the password, without control characters.
-    ///   - isPreemptive: whether the first request carries the password. Default: `true`, which saves a round trip. If false, the
-    ///     password is sent only to a server that asks for the password.
+    ///   - isPreemptive: whether the first request carries the password. Default: `true`, which saves a round trip. If `isPreemptive` is
+    ///     false, the password is sent only to a server that asks for the password.
     ///   - account: the name under which caches and cookie jars keep the account's data (``/ErrandCore/CredentialIdentity/isDurable``),
     ///     such as the user. All runs of the app must use this name for this account only. `nil`, the default: the account's data is kept
     ///     in memory only. Pass a name only if a server has accepted the password. The name gives access to the stored data, even with a

@@ -40,9 +40,9 @@ public struct BearerScheme: AuthenticationScheme {
     /// Creates a scheme with the token of a source.
     ///
     /// - Parameters:
-    ///   - source: holds and refreshes the token.
-    ///   - isRefused: returns whether a response means that the token is no longer valid. By default, the closure checks whether
-    ///     the status is 401.
+    ///   - source: the source that holds and refreshes the token.
+    ///   - isRefused: a closure that returns whether a response means that the token is no longer valid. By default, the closure checks
+    ///     whether the status is 401.
     public init(_ source: TokenSource, isRefused: @escaping @Sendable (HTTPResponse) -> Bool = { $0.status == .unauthorized }) {
         (token, self.isRefused) = (.source(source), isRefused)
     }

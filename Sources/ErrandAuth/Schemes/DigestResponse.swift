@@ -109,7 +109,7 @@ struct DigestResponse: Sendable {
         }
     }
 
-    /// Returns whether the server offers Digest, in any form. If true, the password is not sent by Basic.
+    /// Returns whether the server offers Digest, in any form. If the server offers Digest, the password is not sent by Basic.
     static func isOffered(in challenges: [AuthenticationChallenge]) -> Bool { challenges.contains { $0.isScheme("Digest") } }
 
     private func says(_ value: String, for name: String) -> Bool { challenge[name]?.isExactlyIgnoringCase(value) == true }

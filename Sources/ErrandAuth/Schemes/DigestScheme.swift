@@ -36,7 +36,8 @@ public struct DigestScheme: AuthenticationScheme {
     /// Creates the scheme.
     ///
     /// - Parameters:
-    ///   - user: the name of the user, without control characters. With any other name, each request fails with ``AuthenticationError``.
+    ///   - user: the name of the user, without control characters. If the name contains a control character, each request fails with
+    ///     ``AuthenticationError``.
     ///   - password: the password.
     ///   - account: the name under which caches and cookie jars keep the account's data; see
     ///     ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default: the account's data is kept in memory only.

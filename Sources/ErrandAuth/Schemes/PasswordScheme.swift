@@ -27,8 +27,8 @@ public struct PasswordScheme: AuthenticationScheme {
     /// Creates the scheme.
     ///
     /// - Parameters:
-    ///   - user: the name of the user, without control characters, and for Basic without a colon. With any other name, each request that
-    ///     carries the user fails with ``AuthenticationError``.
+    ///   - user: the name of the user, without control characters, and for Basic without a colon. If the scheme does not allow the name,
+    ///     each request that carries the user fails with ``AuthenticationError``.
     ///   - password: the password, without control characters.
     ///   - account: the name under which caches and cookie jars keep the account's data; see
     ///     ``BasicScheme/init(user:password:isPreemptive:account:)``. `nil`, the default: the account's data is kept in memory only.

@@ -22,7 +22,7 @@ extension ProxyAuthenticator {
     /// Create one authenticator for each proxy, not one for each request: only copies of an authenticator share the counts of the nonces.
     ///
     /// - Parameters:
-    ///   - user: the name of the user, without control characters. With any other name, the request fails with
+    ///   - user: the name of the user, without control characters. If the name contains a control character, the request fails with
     ///     ``TransportError/Code/proxy``.
     ///   - password: the password.
     ///   - orBasic: whether the password is sent as Basic to a proxy that asks for Basic and has never offered Digest in any form.

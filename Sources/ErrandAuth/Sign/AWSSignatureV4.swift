@@ -55,9 +55,9 @@ public struct AWSSignatureV4: RequestSigner {
     /// - Parameters:
     ///   - region: the region of the service, such as `eu-central-1`.
     ///   - service: the name of the service, such as `s3`, `execute-api` or `bedrock`.
-    ///   - now: returns the current date.
-    ///   - credentials: returns the credentials; called for each attempt. The closure must itself fetch, keep and renew
-    ///     temporary credentials.
+    ///   - now: a closure that returns the current date.
+    ///   - credentials: a closure that returns the credentials, and is called for each attempt. The closure must itself fetch, keep and
+    ///     renew temporary credentials.
     public init(
         region: String, service: String, now: @escaping @Sendable () -> Date = { Date() },
         credentials: @escaping @Sendable () async throws -> AWSCredentials
@@ -178,7 +178,7 @@ public struct AWSSignatureV4: RequestSigner {
         PercentEncoding.decode(text).map { PercentEncoding.encode($0, allowing: .unreserved) } ?? String(text)
     }
 
-    /// Returns the path, percent-encoded once more for all services except S3, and the sorted query.
+    /// Returns the path and the sorted query. For all services except S3, the path is percent-encoded once more.
     private func canonicalTarget(_ target: String) -> (path: String, query: String) {
         let parts = target.split(atOctet: UInt8(ascii: "?"), maxSplits: 1, omittingEmptyPieces: false)
         var path = String(parts[0])

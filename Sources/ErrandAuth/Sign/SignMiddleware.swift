@@ -57,7 +57,7 @@ public struct SignMiddleware: HTTPMiddleware {
     /// Creates the middleware.
     ///
     /// - Parameters:
-    ///   - signer: signs all requests.
+    ///   - signer: the signer of all requests.
     ///   - origins: the only origins whose requests are signed; `nil`, the default, allows the origin that each request itself
     ///     names.
     public init(_ signer: any RequestSigner, origins: Set<Origin>? = nil) {
@@ -121,7 +121,7 @@ extension HTTPSender {
     /// Signs each attempt. See ``SignMiddleware``.
     ///
     /// - Parameters:
-    ///   - signer: signs all requests.
+    ///   - signer: the signer of all requests.
     ///   - origins: the only origins whose requests are signed; `nil`, the default, allows the origin that each request itself
     ///     names.
     public func sign(with signer: some RequestSigner, origins: Set<Origin>? = nil) -> HTTPStack {

@@ -34,7 +34,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. The file need not exist. The folder of the file must exist.
-    ///   - clock: measures the wait for other processes.
+    ///   - clock: the clock that measures the wait for other processes.
     public init(atPath path: String, clock: any Clock<Duration> = ContinuousClock()) {
         file = LockedPrivateFile(path, clock: clock)
     }
@@ -42,7 +42,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// Returns the token; `nil` if there is no file.
     ///
     /// - Throws: one of these errors:
-    ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than 1 MiB. The same error is thrown if users other
+    ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than 1 MiB. `FileReadError` is also thrown if users other
     ///     than the owner can read or write the file.
     ///   - ``TokenFileError`` if the file has no token.
     public func load() async throws -> AccessToken? {

@@ -46,8 +46,8 @@ struct TokenMachine: Sendable {
     let obtainsWithoutToken: Bool
 
     private(set) var token: AccessToken?
-    /// Whether the token had expired when it was obtained. If true, the token's date or this machine's clock is wrong, and the token is
-    /// used until a server refuses the token.
+    /// Whether the token had expired when it was obtained. In this case, the token's date or this machine's clock is wrong, and the token
+    /// is used until a server refuses the token.
     private var hasWrongDate = false
     /// The number of the account, which changes with each sign-in and each sign-out. Work that began for another account has no
     /// effect.

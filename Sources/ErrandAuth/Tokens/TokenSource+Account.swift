@@ -87,7 +87,7 @@ extension TokenSource {
     ///
     /// - Parameters:
     ///   - limit: the longest wait. Default: 10 s.
-    ///   - clock: measures the wait.
+    ///   - clock: the clock that measures the wait.
     public func finish(within limit: Duration = .seconds(10), clock: any Clock<Duration> = ContinuousClock()) async {
         try? await runShielded(on: executor) { [flights] in
             try await withLimit(limit, on: clock) { try await flights.waitUntilIdle() }

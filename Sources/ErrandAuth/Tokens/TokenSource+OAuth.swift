@@ -5,8 +5,8 @@ extension TokenSource {
     /// Creates a source that refreshes its token by OAuth 2.
     ///
     /// - Parameters:
-    ///   - client: refreshes the token.
-    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
+    ///   - client: the client that refreshes the token.
+    ///   - store: the store that keeps the token between runs. `nil`, the default: the token is kept in memory only.
     ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
     ///     only.
     ///   - policy: the time and the rate of refreshes.
@@ -19,10 +19,10 @@ extension TokenSource {
     /// Creates a source for a client that obtains each token with the client's own credentials.
     ///
     /// - Parameters:
-    ///   - client: obtains the tokens.
+    ///   - client: the client that obtains the tokens.
     ///   - scopes: the scopes that the tokens must have.
     ///   - parameters: further parameters, such as `audience`.
-    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
+    ///   - store: the store that keeps the token between runs. `nil`, the default: the token is kept in memory only.
     ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
     ///     only.
     ///   - policy: the time and the rate at which tokens are replaced.

@@ -23,9 +23,9 @@ internal import Synchronization
 ///   refresh.
 /// - If all waiting requests are cancelled, the refresh continues, so that no rotated refresh token is lost.
 /// - If a refresh fails, all waiting requests fail with the error of the refresh. If a request was sent before the refresh failed, and the
-///   server refuses its token, the request fails with the error of that refresh.
-/// - If a server permanently refuses to refresh a token, the source still uses a valid token. When this token expires, or a server refuses
-///   the token, the account is signed out.
+///   server refuses the token of the request, the request fails with the error of that refresh.
+/// - If a server permanently refuses to refresh a token, the source uses the token as long as the token is valid. When this token expires,
+///   or a server refuses the token, the account is signed out.
 /// - If the expiry date of a new token is already in the past, this date or the clock of this machine is wrong. Therefore, the expiry date
 ///   is ignored, and the token is used until a server refuses the token.
 ///
@@ -114,20 +114,20 @@ public final class TokenSource: Sendable {
     /// - Parameters:
     ///   - token: the first token, which replaces the store's token. `nil`, the default: the token is loaded from the store. If the
     ///     store is empty, nobody is signed in.
-    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
+    ///   - store: the store that keeps the token between runs. `nil`, the default: the token is kept in memory only.
     ///   - account: the name of the account, such as `github/1234`. All runs of the app must use this name for this account only. Caches
     ///     and cookie jars (``/ErrandCore/AccountBoundStore``) keep the account's data under this name. No other account may sign in with
     ///     this source or with its store. `nil`, the default: the account's data is kept in memory only.
     ///   - policy: the time and the rate of refreshes.
-    ///   - isFinal: returns whether an error of `refresh` means that no later refresh can succeed. If true, a token that has
-    ///     expired or was refused is dropped, and requests fail with the code `refreshRefused`. By default
+    ///   - isFinal: a closure that returns whether an error of `refresh` means that no later refresh can succeed. If the closure returns
+    ///     true, a token that has expired or was refused is dropped, and requests fail with the code `refreshRefused`. Default:
     ///     ``isFinalRefreshError(_:)``.
-    ///   - now: returns the current date.
-    ///   - random: returns a number from 0 up to, but not including, 1, for the jitter.
+    ///   - now: a closure that returns the current date.
+    ///   - random: a closure that returns a number from 0 up to, but not including, 1, for the jitter.
     ///   - executor: the executor of the refreshes, with which a test can choose the order of tasks. `nil`, the default, means the
     ///     default executor.
-    ///   - refresh: returns a new token for the old token. If the new token has no refresh token, the source keeps the old refresh
-    ///     token ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    ///   - refresh: a closure that returns a new token for the old token. If the new token has no refresh token, the source keeps the old
+    ///     refresh token ([RFC 6749, section 6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     public convenience init(
         _ token: AccessToken? = nil, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard,
         isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError,
@@ -161,16 +161,16 @@ public final class TokenSource: Sendable {
     /// - Parameters:
     ///   - token: the first token, which replaces the store's token. `nil`, the default: the token is loaded from the store. If the
     ///     store is empty, the first request obtains a token.
-    ///   - store: keeps the token between runs. `nil`, the default: the token is kept in memory only.
+    ///   - store: the store that keeps the token between runs. `nil`, the default: the token is kept in memory only.
     ///   - account: the name under which caches and cookie jars keep the account's data. `nil`, the default: the data is kept in memory
     ///     only.
     ///   - policy: the time and the rate at which tokens are replaced.
-    ///   - isFinal: returns whether an error of `obtain` means that the old token can't be replaced. If true, a token that has expired or
-    ///     was refused is dropped. By default ``isFinalRefreshError(_:)``.
-    ///   - now: returns the current date.
-    ///   - random: returns a number from 0 up to, but not including, 1, for the jitter.
+    ///   - isFinal: a closure that returns whether an error of `obtain` means that the old token can't be replaced. If the closure returns
+    ///     true, a token that has expired or was refused is dropped. Default: ``isFinalRefreshError(_:)``.
+    ///   - now: a closure that returns the current date.
+    ///   - random: a closure that returns a number from 0 up to, but not including, 1, for the jitter.
     ///   - executor: the executor on which tokens are obtained. `nil`, the default, means the default executor.
-    ///   - obtain: returns a new token. The argument is the old token; `nil` if there is no old token.
+    ///   - obtain: a closure that returns a new token. The argument is the old token; `nil` if there is no old token.
     public static func obtaining(
         _ token: AccessToken? = nil, store: (any TokenStore)? = nil, account: String? = nil, policy: RefreshPolicy = .standard,
         isFinal: @escaping @Sendable (any Error) -> Bool = TokenSource.isFinalRefreshError,
@@ -186,7 +186,7 @@ public final class TokenSource: Sendable {
 
     /// - Parameters:
     ///   - obtainsWithoutToken: whether `obtain` can obtain a token without an earlier token.
-    ///   - obtain: returns a new token. The argument is the old token; `nil` if there is no old token.
+    ///   - obtain: a closure that returns a new token. The argument is the old token; `nil` if there is no old token.
     init(
         _ token: AccessToken?, store: (any TokenStore)?, account: String?, policy: RefreshPolicy, obtainsWithoutToken: Bool,
         isFinal: @escaping @Sendable (any Error) -> Bool, now: @escaping @Sendable () -> Date, random: @escaping @Sendable () -> Double,
@@ -338,9 +338,8 @@ public final class TokenSource: Sendable {
 
     // MARK: Observers
 
-    /// The changes of the account from now on, in the order in which the changes occur. Each access returns a new sequence, so
-    /// that any number of observers can read the changes. To get the token before the first change, get the sequence first, and then read
-    /// ``current``.
+    /// The changes of the account from now on, in the order in which the changes occur. Each access returns a new sequence, so that any
+    /// number of observers can read the changes. To also know the current token, get the sequence first, and then read ``current``.
     ///
     /// If an observer does not read, the newest 16 changes are kept.
     public var changes: AsyncStream<TokenChange> { observers.add() }

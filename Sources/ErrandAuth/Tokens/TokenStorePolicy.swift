@@ -110,7 +110,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     /// Records a sign-in in this process.
     mutating func signIn(id: String) { signIn = SignIn(id: id, isStored: false) }
 
-    /// Records that a record was loaded, or that this source adopts a record.
+    /// Remembers that this source has loaded or adopted a record.
     mutating func follow(_ stored: AccessToken?) { signIn = stored.map { SignIn(id: Self.id(of: $0), isStored: true) } }
 
     /// Records a sign-out in this process.
@@ -133,7 +133,7 @@ struct TokenStorePolicy: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - seen: the record before the token was obtained.
-    ///   - newID: the identifier of a sign-in, if nobody is signed in.
+    ///   - newID: the identifier of the new sign-in, used only if nobody is signed in.
     /// - Returns: the change to write.
     mutating func obtain(_ new: AccessToken, seen: AccessToken?, newID: String) -> Change {
         guard signIn == nil else { return .refreshed(new, seen: seen) }

@@ -92,8 +92,8 @@ struct SharedSeat: Sendable {
     }
 }
 
-/// The error that callers get if an inner layer has cancelled their shared exchange. Only the first caller gets a `CancellationError`
-/// instead.
+/// The error that callers get if an inner layer has cancelled their shared exchange. The first caller gets a `CancellationError` instead of
+/// this error.
 struct CancelledBelowError: Error {
     func failure(of request: Request, _ phase: ExchangePhase) -> TransportError {
         TransportError(

@@ -26,10 +26,10 @@ public import ErrandCore
 /// transport.server("https://a.example"))`. The description of a stack reports a `server` that is outside both senders.
 ///
 /// **Deadline:** if the request can be sent again, the first sender gets an earlier deadline. A quarter of the remaining time
-/// (`deadlineShare`) is reserved for the other sender. With `timeout(.seconds(10))` outside, the first sender has 7.5 s, including the body
-/// of its response. If your response bodies take long, set `deadlineShare` to 0. If the request has no deadline, and the first sender never
-/// responds, there is no fallback. For a value or a closure, no time is reserved. If the first sender fails, a value or a closure gives the
-/// response, even after the deadline.
+/// (`deadlineShare`) is reserved for the other sender. With an outer `timeout(.seconds(10))`, the first sender has 7.5 s, including the
+/// body of its response. If your servers need much time to send a body, set `deadlineShare` to 0. If the request has no deadline, and the
+/// first sender never responds, there is no fallback. If the replacement is a value or comes from a closure, no time is reserved. If the
+/// first sender fails, a value or a closure gives the response, even after the deadline.
 ///
 /// **Per request:** with `request.options.fallback = .off`, there is no fallback.
 public struct FallbackMiddleware: HTTPMiddleware {

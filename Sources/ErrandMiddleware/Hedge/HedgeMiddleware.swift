@@ -18,7 +18,7 @@ internal import Synchronization
 /// If an attempt fails while another attempt is in progress, the other attempt decides the result. If no other attempt is in progress, the
 /// failure is the result, and `retry` handles the failure. After a failed response with `Retry-After`, no further attempt begins.
 ///
-/// The response is returned when the cancelled attempts have ended. The transports and middleware of this library end a cancelled
+/// The response is returned only after the cancelled attempts have ended. The transports and middleware of this library end a cancelled
 /// attempt immediately. If your own sender ignores cancellation, the response is delayed until that sender ends.
 ///
 /// **Place:** inside `retry`. The layer is also inside `coalesce`, because an inner `coalesce` would merge the attempts. The layer is

@@ -30,7 +30,7 @@ extension RateLimiter {
         var updateCount = 0
         var waiters = WaitQueue<Waiter>()
 
-        /// The number of grants since the last grant that went to the waiter that has queued longest.
+        /// The number of grants since the oldest waiter of the queue last got a grant.
         var grantsSinceOldest = 0
 
         var isEmpty: Bool { leader == nil && waiters.isEmpty }

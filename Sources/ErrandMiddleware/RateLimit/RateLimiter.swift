@@ -3,7 +3,7 @@ internal import ErrandFormats
 internal import Synchronization
 
 /// The queues by key. The first waiter is the leader. The leader asks the store whether a request may be sent, and sleeps until it asks
-/// again. All other waiters are suspended until the leader gives them a grant, or makes them the leader.
+/// again. Each other waiter is suspended until it gets a grant from the leader, or becomes the leader.
 ///
 /// A queue without a leader is empty. When a leader gets a grant, fails or is cancelled, the next waiter becomes the leader.
 final class RateLimiter: Sendable {
@@ -179,7 +179,7 @@ final class RateLimiter: Sendable {
             (rest, cause) = (wait, why)
         }
         let before = queue.waiters.count(upTo: call.lane) + (leader <= call.lane ? 1 : 0)
-        // The product is bounded, because a long interval times a long queue can overflow.
+        // The wait is bounded, because the product of a long interval and a long queue can overflow.
         let ahead = settings.limit.map { $0.interval.bounded * min(1_000_000, max(0, before + 1 - $0.burst)) } ?? .zero
         return (rest + ahead, cause)
     }

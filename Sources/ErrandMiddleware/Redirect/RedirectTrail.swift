@@ -18,7 +18,8 @@ struct RedirectTrail {
         let event: String
         /// The change of the redirect's target from http to https; `nil` if the target was not changed.
         let change: RedirectRecord?
-        /// Whether a server may have processed the redirected request. If true, sending the request again may repeat the work.
+        /// Whether a server may have processed the redirected request. If a server has processed the request, sending the request again
+        /// repeats the work.
         let mayBeProcessed: Bool
     }
 

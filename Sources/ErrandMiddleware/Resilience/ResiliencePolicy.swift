@@ -79,7 +79,7 @@ public struct ResiliencePolicy: Sendable, CustomStringConvertible {
             expect(
                 delay < attemptTimeout,
                 "the delay of hedge must be less than attemptTimeout (are \(delay.inWords) and \(attemptTimeout.inWords)): "
-                    + "the attempt would be over before the hedge is sent")
+                    + "the attempt would end before the next attempt begins")
         }
         return problems
     }

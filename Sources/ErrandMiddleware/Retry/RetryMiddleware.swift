@@ -144,7 +144,7 @@ public struct RetryMiddleware: HTTPMiddleware {
             return response
         case .failure(let error):
             let error = attempts.adding(to: error)
-            // If the deadline has passed, the error already has the reason.
+            // If the deadline has passed, the error is already a timeout.
             let isTooLate =
                 stop == .deadlineTooNear && error.isTimeout && (error as? any RequestFailure)?.request?.deadline?.hasPassed == true
             guard stop != .final, !isTooLate, var failure = error as? any RequestFailure else { throw error }

@@ -226,7 +226,7 @@ public struct ServerMiddleware: HTTPMiddleware {
         }
         var added: Set<HTTPField.Name> = []
         for field in headers where !request.head.headerFields.contains(field.name) {
-            // A repeated name keeps all of its values.
+            // If `headers` has several values of a name, all of these values are added.
             request.head.headerFields[fields: field.name] = headers[fields: field.name]
             added.insert(field.name)
         }

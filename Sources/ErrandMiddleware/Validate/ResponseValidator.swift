@@ -23,7 +23,7 @@ public import ErrandCore
 ///
 /// If several calls get a 401 at the same time, each call would refresh the token, because each call is checked separately. With a
 /// ``/ErrandCore/SingleFlight``, these calls share one refresh. If a 401 for the old token arrives after another call has refreshed the
-/// token, the call only repeats its request with the new token:
+/// token, no second refresh begins, and the request is repeated:
 ///
 /// ```swift
 /// let refreshes = SingleFlight<String, Void>()
@@ -47,8 +47,8 @@ public struct ResponseValidator: Sendable {
     /// The name, for the stack's description and for failures.
     public let name: String
     let check: @Sendable (_ request: Request, _ response: Response, _ retries: Int) async throws -> Verdict
-    /// Whether the call returns the last response if the request can't be repeated any more. If false, the call fails with a
-    /// ``ResponseValidationError``.
+    /// Whether the call returns the last response if the request can't be repeated any more. If `returnsLastResponse` is false, the call
+    /// fails with a ``ResponseValidationError``.
     var returnsLastResponse = false
 
     /// Creates a validator.

@@ -13,12 +13,13 @@ public import ErrandCore
 /// let shown = HTTPStack.default.waitForNetwork(upTo: .seconds(30), at: gate)
 /// ```
 ///
-/// The middleware never fails a request because of a path. A satisfied path only ends the wait: the server may still be unreachable. If the
-/// path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the transport can't find or
-/// reach the host, and the path is still not satisfied, the failure has the code ``/ErrandCore/TransportError/Code/notConnected``. For this
-/// failure, `isOffline` is true. If the request's deadline passes first, the request fails with the code `timedOut`, in the phase
-/// ``/ErrandCore/ExchangePhase/connectivity`` and with the number ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if
-/// the path is satisfied, or if the host is this machine itself (`localhost`, `127.0.0.1`).
+/// The middleware never fails a request because of the state of the path. A satisfied path only ends the wait: the server may still be
+/// unreachable. If the path is still not satisfied after the limit, the request is sent, and the transport reports the failure. If the
+/// transport can't find or reach the host, and the path is still not satisfied, the failure has the code
+/// ``/ErrandCore/TransportError/Code/notConnected``. For this failure, `isOffline` is true. If the request's deadline passes during the
+/// wait, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity`` and with the number
+/// ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if the path is satisfied, or if the host is this machine itself
+/// (`localhost`, `127.0.0.1`).
 ///
 /// ``/ErrandCore/RequestOptions/waitsForConnectivity`` waits inside `URLSession`, on Apple's platforms only. Usually, choose
 /// `waitForNetwork`. `waitForNetwork` works with every transport, has a limit, and shows the waiting calls. Choose `waitsForConnectivity`
@@ -26,7 +27,7 @@ public import ErrandCore
 ///
 /// When a path is available again, the waiting requests continue by priority, spread over 250 ms (see ``NetworkGate``).
 ///
-/// The events of a wait are `networkWaitStart` and `networkWaitEnd`. In a profile, the wait is the own time of this layer:
+/// The events of a wait are `networkWaitStart` and `networkWaitEnd`. In a profile, the value `own` of this layer includes the wait:
 ///
 /// ```
 /// waitForNetwork(up to 30 s)      12.1 s  own      12.0 s  200

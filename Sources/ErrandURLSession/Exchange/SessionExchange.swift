@@ -30,15 +30,15 @@ final class SessionExchange: ReadyBodySource {
     /// Whether the task is suspended because the reader is slow.
     private let isSuspended = Mutex(false)
     private let upload: SessionUpload?
-    /// The servers about which the closure of the request decides. A session asks only during its handshakes. Therefore, only a few servers
-    /// wait for a decision.
+    /// The servers about which the closure of the request decides. A session asks about servers only during its handshakes. Therefore, only
+    /// a few servers wait for a decision.
     private let servers: (stream: AsyncStream<ServerTrust>, continuation: AsyncStream<ServerTrust>.Continuation)?
     private let onForget: @Sendable () -> Void
 
     /// - Parameters:
     ///   - upload: the upload of a file or a stream; `nil` if the body is in memory or empty.
     ///   - traffic: the tasks of the session, to which the task of this exchange was added.
-    ///   - onForget: called once, when the exchange has ended.
+    ///   - onForget: a closure that is called once, when the exchange has ended.
     init(
         _ request: Request, rules: Machine.Rules, upload: SessionUpload? = nil, traffic: SessionTraffic = SessionTraffic(),
         onForget: @escaping @Sendable () -> Void = {}

@@ -12,8 +12,8 @@ struct SessionFailure {
 
     private var position: ExchangePosition { exchange.position }
 
-    /// Whether it is certain that no earlier connection of the task has carried the request. If true, a failed connection proves that the
-    /// request was not sent.
+    /// Whether it is certain that no earlier connection of the task has carried the request. If no earlier connection has carried the
+    /// request, a failed connection proves that the request was not sent.
     private var hasSentNothing: Bool {
         if exchange.hasSentBytes || exchange.head != nil { return false }
         // For a request without a body, the session reports no sent bytes, even if an earlier connection has carried the request.

@@ -11,7 +11,7 @@ internal import ErrandCore
 struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge: Sendable>: Sendable {
     /// The properties of the request and of the session on which the decisions depend.
     struct Rules: Sendable {
-        /// Whether a suspended task stops receiving. If false, the task is never suspended.
+        /// Whether a suspended task stops receiving. If a suspended task would continue to receive, the task is never suspended.
         var canSuspend = true
         /// The numbers of unread bytes at which the task is suspended and resumed.
         var marks = ReadQueue.Marks()
@@ -49,7 +49,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     private var trust: RequestTrust<Challenge>
     private var hasAcceptedServer = false
 
-    /// - Parameter makeError: returns the error for a fault.
+    /// - Parameter makeError: a closure that returns the error for a fault.
     init(_ rules: Rules, makeError: @escaping @Sendable (SessionFault, FailedExchange) -> any Error) {
         (self.rules, self.makeError) = (rules, makeError)
         body = UnreadBody(marks: rules.marks)
@@ -149,7 +149,8 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
             hasAcceptedServer = true
             return [reply]
         }
-        // The session reports the cancelled challenge as a cancelled task. Therefore the exchange ends first, with the reason.
+        // The session reports the cancelled challenge as a cancelled task. Therefore the exchange ends before this report, with the reason
+        // of the refusal.
         return fail(.untrustedServer(error)) + [reply]
     }
 
@@ -307,7 +308,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
 
     private mutating func end(by fault: SessionFault) -> [Action] { end(.failed(makeError(fault, current))) }
 
-    /// Ends the exchange. Must not be called after the exchange has ended.
+    /// Ends the exchange. This function must not be called after the exchange has ended.
     private mutating func end(_ outcome: ExchangeLifetime.Outcome) -> [Action] {
         let (old, timings) = (state, timings)
         state = .ended(outcome)
@@ -331,7 +332,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
         }
     }
 
-    /// Shows the end to readers. Called once, after the other actions of the end were carried out.
+    /// Shows the end to readers. This function is called once, after the other actions of the end were carried out.
     mutating func publishEnd() -> [Action] {
         guard case .ended(let outcome) = state, let (waiter, result) = body.end(because: Self.error(of: outcome)) else { return [] }
         return [.deliver(result, to: waiter)]

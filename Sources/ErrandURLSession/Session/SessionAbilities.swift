@@ -10,11 +10,11 @@ struct SessionAbilities: Sendable {
     let declaresStreamLength: Bool
     /// Whether a request with a stream needs a session of its own. On Linux, the body of a stream blocks the queue of its session.
     let streamNeedsOwnSession: Bool
-    /// Whether the session repeats requests without a body. If true, and if the server closes a kept connection before the response, the
-    /// session sends the request again, with any method. A session without earlier tasks has no kept connection, and therefore repeats no
-    /// request.
+    /// Whether the session repeats requests without a body. If the server closes a kept connection before the response, such a session
+    /// sends the request again, with any method. A session without earlier tasks has no kept connection, and therefore repeats no request.
     let repeatsWithoutBody: Bool
-    /// Whether the session drops the fraction of a second of an idle timeout. If true, a timeout below 1 s would end each task immediately.
+    /// Whether the session drops the fraction of a second of an idle timeout. With such a session, a timeout below 1 s would end each task
+    /// immediately.
     let countsWholeSeconds: Bool
     /// Whether the session shows the certificates of a server, and takes client certificates.
     let canEvaluateTrust: Bool

@@ -26,8 +26,8 @@ struct RequestTrust<Challenge: Sendable>: Sendable {
 
     init(about server: Origin?) { self.server = server }
 
-    /// Whether the request decides about its server, and has not accepted a certificate yet. If true, a response can't come from an
-    /// accepted server.
+    /// Whether the request decides about its server, and has not accepted a certificate yet. As long as the request has accepted no
+    /// certificate, a response can't come from an accepted server.
     var isMissing: Bool { server != nil && !hasPassed }
 
     /// Returns the next step after the transport has judged a server.

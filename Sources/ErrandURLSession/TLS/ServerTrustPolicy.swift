@@ -72,7 +72,7 @@ struct ServerTrustPolicy: Sendable {
 extension Origin {
     /// Creates the origin of a server whose certificates a session reports. `nil` if the host is not valid.
     ///
-    /// - Parameter host: the host. An IPv6 address may have no brackets.
+    /// - Parameter host: the host. The session may report an IPv6 address without brackets.
     init?(ofChallengeBy host: String, port: Int) {
         let isBare = host.utf8.contains(UInt8(ascii: ":")) && !host.utf8.starts(with: "[".utf8)
         guard let origin = try? Origin("https://\(isBare ? "[\(host)]" : host):\(port)") else { return nil }

@@ -21,7 +21,7 @@ struct SessionTLS: Sendable {
     ///
     /// - Parameters:
     ///   - canEvaluateTrust: whether the session shows the certificates of a server, and takes client certificates.
-    ///   - readFile: returns the content of a file; `nil` if the file can't be read.
+    ///   - readFile: a closure that returns the content of a file; `nil` if the file can't be read.
     /// - Throws: ``/ErrandCore/TLSSettingsError`` for an unsupported setting and for a file without certificates.
     init(
         _ settings: TLSSettings, clientCredential: URLCredential?, canEvaluateTrust: Bool = SessionAbilities.current.canEvaluateTrust,
@@ -50,9 +50,9 @@ struct SessionTLS: Sendable {
     /// replying.
     ///
     /// - Parameters:
-    ///   - assess: judges the certificates of a server, and returns the credential for an accepted server. `nil` if the challenge has no
-    ///     certificates.
-    ///   - check: gets the judgment, and the challenge that waits for a reply.
+    ///   - assess: a closure that judges the certificates of a server, and returns the credential for an accepted server. `nil` if the
+    ///     challenge has no certificates.
+    ///   - check: a closure that gets the judgment, and the challenge that waits for a reply.
     ///   - complete: the closure of the session, which is called once.
     func react(
         to reply: SessionExchange.Machine.ChallengeReply, on challenge: URLAuthenticationChallenge,

@@ -52,9 +52,9 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     ///     cache, the cookies, the stored credentials, and the timeouts.
     ///   - idleTimeout: the longest time without a byte in either direction, more than zero; `nil`, the default, if only the deadlines
     ///     of requests apply. On Linux, the time is rounded up to whole seconds.
-    ///   - configure: changes each `URLRequest` just before it is sent; `nil`, the default, if nothing is changed. The closure runs
-    ///     last, after the work of all layers. If the closure changes the URL or the field `Authorization`, an event
-    ///     of the kind `requestChanged` is recorded.
+    ///   - configure: a closure that changes each `URLRequest` just before it is sent; `nil`, the default, if nothing is changed. The
+    ///     closure runs last, after the work of all layers. If the closure changes the URL or the field `Authorization`, an event of the
+    ///     kind `requestChanged` is recorded.
     public init(
         _ configuration: URLSessionConfiguration = .ephemeral, idleTimeout: Duration? = nil,
         configure: (@Sendable (inout URLRequest) -> Void)? = nil

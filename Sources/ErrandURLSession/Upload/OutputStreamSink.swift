@@ -15,7 +15,7 @@ final class OutputStreamSink: UploadSink {
     /// The sink uses the stream only on the queue.
     private let stream: OutputStreamBox
 
-    /// - Parameter onEnd: called when the whole body was written.
+    /// - Parameter onEnd: a closure that is called when the whole body was written.
     init(_ stream: sending OutputStream, onEnd: @escaping @Sendable () -> Void) {
         self.stream = OutputStreamBox(stream)
         self.onEnd = onEnd

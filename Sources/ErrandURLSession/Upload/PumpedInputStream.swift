@@ -7,7 +7,7 @@ final class PumpedInputStream: InputStream {
     private let buffer: UploadBuffer
     private let onEnd: @Sendable () -> Void
 
-    /// - Parameter onEnd: called when the session has read the end.
+    /// - Parameter onEnd: a closure that is called when the session has read the end.
     init(_ buffer: UploadBuffer, onEnd: @escaping @Sendable () -> Void) {
         (self.buffer, self.onEnd) = (buffer, onEnd)
         super.init(data: Data())

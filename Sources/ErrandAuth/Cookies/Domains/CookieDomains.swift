@@ -78,7 +78,7 @@ struct CookieDomains: Sendable {
 
     /// Inserts a cookie into the list of its domain.
     ///
-    /// - Parameter isBefore: returns whether another cookie of the domain is sent before the new cookie.
+    /// - Parameter isBefore: a closure that returns whether another cookie of the domain is sent before the new cookie.
     mutating func insert(_ cookie: Int, into domain: Int, after isBefore: (Int) -> Bool) {
         var (low, high) = (0, domains[domain].cookies.count)
         while low < high {
@@ -89,7 +89,7 @@ struct CookieDomains: Sendable {
         sites[domains[domain].site].count += 1
     }
 
-    /// Removes a cookie from the list of its domain. The domain stays, even if its list is then empty: see ``removeIfEmpty(_:)``.
+    /// Removes a cookie from the list of its domain. The domain stays, even if its list becomes empty: see ``removeIfEmpty(_:)``.
     mutating func remove(_ cookie: Int, from domain: Int) {
         guard let place = domains[domain].cookies.firstIndex(of: cookie) else { return }
         domains[domain].cookies.remove(at: place)

@@ -96,7 +96,7 @@ struct DomainNames: Sendable {
         buckets[bucket] = Int32(index)
     }
 
-    /// Doubles the number of buckets. Called only if no index is free.
+    /// Doubles the number of buckets. This function is called only if no index is free.
     private mutating func grow() {
         buckets = [Int32](repeating: -1, count: buckets.count * 2)
         for index in links.indices { insert(index) }

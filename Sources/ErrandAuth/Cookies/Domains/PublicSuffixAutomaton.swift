@@ -14,7 +14,7 @@ struct PublicSuffixAutomaton: Sendable {
         static let registry = Kinds(rawValue: 1)
         /// A suffix of a company, from the private section of the list.
         static let company = Kinds(rawValue: 2)
-        /// An exception of a wildcard.
+        /// An exception to a rule with a wildcard.
         static let exception = Kinds(rawValue: 4)
     }
 

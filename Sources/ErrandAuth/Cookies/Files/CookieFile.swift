@@ -24,7 +24,7 @@ public enum CookieFile {
         public let problemCount: Int
     }
 
-    /// A line of a file that is not a cookie.
+    /// A line that is not a cookie, in a file of cookies.
     public struct Problem: Sendable, Hashable, CustomStringConvertible {
         /// The number of the line. The first line has the number 1.
         public let line: Int

@@ -118,10 +118,11 @@ public final class CookieJar: Sendable {
     /// Creates a jar.
     ///
     /// - Parameters:
-    ///   - store: keeps the cookies between runs of the app. `nil`, the default: the cookies are only in memory.
-    ///   - account: the account to which the cookies belong. ``forget(_:)`` of another account then does nothing. Default: `nil`.
+    ///   - store: the store that keeps the cookies between runs of the app. `nil`, the default: the cookies are only in memory.
+    ///   - account: the account to which the cookies belong. If `account` is set, ``forget(_:)`` does nothing for another account. Default:
+    ///     `nil`.
     ///   - limits: the limits of the jar.
-    ///   - now: returns the current date.
+    ///   - now: a closure that returns the current date.
     public init(
         store: (any CookieStore)? = nil, account: CredentialIdentity? = nil, limits: Limits = Limits(),
         now: @escaping @Sendable () -> Date = { Date() }
@@ -239,7 +240,7 @@ extension CookieJar {
         var leftOut = 0
         /// The account of the jar; if the jar has no account, the session of the jar. `nil` if there is no cookie.
         var identity: CredentialIdentity?
-        /// The number of the last use before the request.
+        /// The number of the last use of a cookie before the request.
         let use: UInt64
     }
 
@@ -280,8 +281,8 @@ extension CookieJar {
     ///   - request: the request of the response.
     ///   - use: the number of the last use before the request: ``Selection/use``.
     ///   - sent: the ID of the request that was sent on the wire.
-    ///   - isShared: whether the response belongs to the exchange of another request. If true, the cookies are stored only if the jar has
-    ///     not stored the cookies of that exchange yet.
+    ///   - isShared: whether the response belongs to the exchange of another request. If `isShared` is true, the cookies are stored only if
+    ///     the jar has not stored the cookies of that exchange yet.
     /// - Returns: the number of all cookies in the fields, and the refused cookies.
     func receive(
         _ fields: HTTPFields, of request: CookieRequest, since use: UInt64, sent: RequestID, isShared: Bool

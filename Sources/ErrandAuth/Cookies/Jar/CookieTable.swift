@@ -49,7 +49,7 @@ struct CookieTable: Sendable {
     ///
     /// - Parameters:
     ///   - names: the domains that include the host of the request.
-    ///   - now: returns the current date. Called at most once, and only for a cookie that can expire.
+    ///   - now: a closure that returns the current date. The closure is called at most once, and only for a cookie that can expire.
     func matches(_ request: CookieRequest, of names: DomainNames.Matches, at now: () -> HTTPDate) -> [Int] {
         var (found, date): ([Int], HTTPDate?) = ([], nil)
         if let domain = names.host { addMatches(request, of: domain, isHost: true, to: &found, at: now, &date) }
@@ -76,7 +76,7 @@ struct CookieTable: Sendable {
         for index in domains.cookies(of: domain) {
             let slot = slots[index]
             guard isHost || !slot.isHostOnly, slot.pathBytes <= pathBytes, CookiePolicy.allows(slot.conditions, in: request),
-                // Each path begins with a slash. Therefore, a path of one octet includes each path.
+                // Each path begins with a slash. Therefore, the cookie path `/` includes each path.
                 slot.pathBytes == 1 || isWithin(request.path, pathOf: index)
             else { continue }
             if let expires = slot.conditions.expires {
@@ -342,7 +342,7 @@ extension CookieTable {
         unwritten.isPending = true
     }
 
-    /// Replaces the cookies of the table by the cookies of the store. Changes that the store lacks stay in the table.
+    /// Replaces the cookies of the table by the cookies of the store. The table keeps the changes that the store lacks.
     ///
     /// - Parameters:
     ///   - removals: the removals that the store does not have yet. The store must remove a cookie that is not in this table, and was
@@ -380,7 +380,7 @@ extension CookieTable {
 }
 
 extension Cookie {
-    /// The number of octets of all texts.
+    /// The number of octets in all texts of the cookie.
     fileprivate var bytes: Int { name.utf8.count + value.utf8.count + domain.utf8.count + path.utf8.count }
 }
 #endif

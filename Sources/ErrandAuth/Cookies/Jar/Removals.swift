@@ -11,7 +11,7 @@ struct Removals: Sendable {
     struct Removal: Sendable, Equatable {
         /// The value of the use counter: a response to an earlier request must not store the removed cookies again.
         var use: UInt64
-        /// The date: cookies of the store that were created at or before the date must not come back.
+        /// The date of the removal: the removal includes the store's cookies that were created at or before this date.
         var date: HTTPDate
 
         /// Returns the later removal. A wrong clock may have caused the later date of an earlier removal.

@@ -33,8 +33,8 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     ///
     /// - Parameters:
     ///   - path: the path of the file. The file need not exist. Its folder must exist.
-    ///   - clock: measures the wait for other processes.
-    ///   - now: returns the current date, at which cookies expire.
+    ///   - clock: the clock that measures the wait for other processes.
+    ///   - now: a closure that returns the current date, at which cookies expire.
     public init(
         atPath path: String, clock: any Clock<Duration> = ContinuousClock(), now: @escaping @Sendable () -> Date = { Date() }
     ) {
@@ -44,7 +44,7 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     /// Returns the stored cookies, without expired cookies; an empty array if there is no file, or the file is empty.
     ///
     /// - Throws: one of these errors:
-    ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than ``CookieFile/limitBytes``. The same error is
+    ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than ``CookieFile/limitBytes``. `FileReadError` is also
     ///     thrown if users other than the owner can read or write the file, and if the path is a symbolic link.
     ///   - ``CookieFileError`` if the file is not a file of cookies.
     public func load() async throws -> [Cookie] { try cookies(in: try await file.read()).stored(at: HTTPDate(now())) }

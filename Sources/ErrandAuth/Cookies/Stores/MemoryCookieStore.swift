@@ -10,8 +10,8 @@ public final class MemoryCookieStore: CookieStore, CustomStringConvertible {
     /// Creates a store.
     ///
     /// - Parameters:
-    ///   - cookies: the first cookies of the store. Default: none.
-    ///   - now: returns the current date, at which cookies expire.
+    ///   - cookies: the cookies with which the store begins. Default: none.
+    ///   - now: a closure that returns the current date, at which cookies expire.
     public init(_ cookies: [Cookie] = [], now: @escaping @Sendable () -> Date = { Date() }) {
         state = Mutex(cookies.stored(at: HTTPDate(now())))
         self.now = { HTTPDate(now()) }
