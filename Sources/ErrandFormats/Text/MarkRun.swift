@@ -23,9 +23,8 @@ package enum MarkRun {
 
     /// Returns whether `text` has a run of more than ``limit`` marks, in linear time. Octets that are not UTF-8 end a run.
     package static func isTooLong(in text: UnsafeRawBufferPointer, _ syntax: Syntax = .plain) -> Bool {
-        // A mark has at least two octets.
-        guard text.count > 2 * limit else { return false }
-        return Scanner(text: text, syntax: syntax).findsLongRun()
+        // This check is separate, because most texts are short.
+        text.count >= MarkRunScanner.windowBytes && MarkRunScanner(text: text, syntax: syntax).findsLongRun()
     }
 
     /// Returns whether a text in UTF-16, with the high octet first, has a run of more than ``limit`` marks.
@@ -60,10 +59,16 @@ package enum MarkRun {
     fileprivate static func combined(_ lead: UInt32, _ trail: UInt32) -> UInt32 { 0x10000 + (lead - 0xD800) << 10 + trail - 0xDC00 }
 }
 
-/// Reads the octets that may begin a mark, and skips all other octets, eight at a time.
-private struct Scanner {
+/// Finds a long run in windows. A window has as many octets as the shortest long run. If an octet of a window belongs to no run, no long run
+/// contains that octet. Therefore the scanner examines the octets of a window backwards, and usually examines only a few octets.
+struct MarkRunScanner {
     let text: UnsafeRawBufferPointer
     let syntax: MarkRun.Syntax
+
+    /// The size of the shortest long run. A mark has at least two octets.
+    static let windowBytes = 2 * (MarkRun.limit + 1)
+    /// Text with many escapes is read in order, in parts of at least this size.
+    private static let partBytes = 4 * windowBytes
 
     /// The kind of text at a position where the scanner stops.
     private enum Found {
@@ -72,18 +77,64 @@ private struct Scanner {
         case nothing
     }
 
-    func findsLongRun() -> Bool {
-        var (run, end) = (0, 0)
+    /// Returns whether the text has a long run.
+    @inline(never) func findsLongRun() -> Bool {
+        // No run contains the octet before `start`.
+        var start = 0
+        while text.count - start >= Self.windowBytes {
+            if let end = lastBreak(in: start..<(start + Self.windowBytes)) {
+                start = end
+            } else if let end = readInOrder(from: start, to: start + Self.partBytes) {
+                start = end
+            } else {
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Returns the end of a scalar in `window` that ends each run in every context; `nil` if the window has no such scalar. The end may be
+    /// after the end of the window.
+    private func lastBreak(in window: Range<Int>) -> Int? {
+        var place = window.upperBound
+        while place > window.lowerBound {
+            place &-= 1
+            let octet = text[place]
+            if octet < 0x80 {
+                if !mayBelongToRun(octet) { return place + 1 }
+            } else if octet >= 0xC0, case (.scalar(let value), let length) = scalar(at: place), !MarkRun.isMark(value) {
+                // In JSON5, these two line endings do not end a run after a backslash.
+                if syntax != .json || value != 0x2028 && value != 0x2029 { return place + length }
+            }
+        }
+        return nil
+    }
+
+    /// Returns whether an ASCII octet may be part of an escaped mark, or of text that a reader removes.
+    private func mayBelongToRun(_ octet: UInt8) -> Bool {
+        switch syntax {
+        case .plain: false
+        case .json: octet.hexValue != nil || "\\u\r\n".utf8.contains(octet)
+        case .xml: octet.hexValue != nil || "&#xX;<![CDATA[]]>".utf8.contains(octet)
+        }
+    }
+
+    /// Reads all scalars in order. Stops at or after `goal`, at the first scalar that ends a run.
+    ///
+    /// - Returns: the position after the last octet that was read; `nil` if a run is too long.
+    func readInOrder(from start: Int, to goal: Int) -> Int? {
+        var (run, end) = (0, start)
         while let stop = nextStop(from: end) {
             if stop > end, !isInvisible(end..<stop) { run = 0 }
             let (found, length) = read(at: stop)
             if case .scalar(let value) = found {
                 run = MarkRun.isMark(value) ? run + 1 : 0
-                if run > MarkRun.limit { return true }
+                if run > MarkRun.limit { return nil }
             }
             end = stop + length
+            if run == 0, end >= goal { return end }
         }
-        return false
+        return text.count
     }
 
     /// Returns the place of the next octet that is not ASCII, or begins an escape.

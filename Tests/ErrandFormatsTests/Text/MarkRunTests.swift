@@ -1,3 +1,4 @@
+import ErrandTesting
 import TestSupport
 import Testing
 
@@ -68,6 +69,99 @@ import Testing
         for bytes in [[0xCC], [0xFF], [0xC0, 0x80], [0xE3, 0x82], [0xF5, 0x80, 0x80, 0x80]] as [[UInt8]] {
             #expect(!(half + bytes + half).withUnsafeBytes { MarkRun.isTooLong(in: $0) })
             #expect(!(half + half.prefix(50) + bytes).withUnsafeBytes { MarkRun.isTooLong(in: $0) })
+        }
+    }
+
+    // MARK: Windows
+
+    /// The same definition, without windows: each scalar counts in turn.
+    private static func hasLongRun(_ octets: [UInt8]) -> Bool {
+        var (run, rest) = (0, octets[...])
+        while let first = rest.first {
+            let length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
+            let scalar = String(validating: rest.prefix(length), as: UTF8.self)?.unicodeScalars.first
+            run = scalar.map { MarkRun.isMark($0.value) } == true ? run + 1 : 0
+            if run > MarkRun.limit { return true }
+            rest = rest.dropFirst(scalar == nil ? 1 : length)
+        }
+        return false
+    }
+
+    /// The same definition, without windows: the scanner reads the whole text in order.
+    private static func hasLongRunInOrder(_ octets: [UInt8], _ syntax: MarkRun.Syntax) -> Bool {
+        octets.withUnsafeBytes { MarkRunScanner(text: $0, syntax: syntax).readInOrder(from: 0, to: octets.count) == nil }
+    }
+
+    private static let letters = ["a", " ", "n", "u", "9", "\n", "é", "ω", "日", "각", "\u{1F680}", "\u{2028}", "\u{200D}", "\u{E01EF}"]
+    private static let broken: [[UInt8]] = [[0x80], [0xCC], [0xE3, 0x82], [0xF0, 0x9D, 0x85], [0xC1, 0x80], [0xF5, 0x80], [0xFF]]
+
+    /// The written forms of marks, the texts that are invisible between marks, and the texts that end a run.
+    private static func forms(_ syntax: MarkRun.Syntax) -> (marks: [[UInt8]], invisible: [[UInt8]], ends: [[UInt8]]) {
+        let (marks, invisible, ends): ([String], [String], [String]) =
+            switch syntax {
+            case .plain: ([], [], [#"\u0301"#, "&#769;"])
+            case .json:
+                (
+                    [#"\u0301"#, #"\u05B0"#, #"\ud834\udd65"#],
+                    ["\\\n", "\\\r", "\\\r\n", "\\\u{2028}", "\\\u{2029}"],
+                    [#"\\u0301"#, #"\u0061"#, #"\ud834"#, #"\u03"#, #"\n"#, #"\"#, #"\""#, "\n", "\r", "0301", "f"]
+                )
+            case .xml:
+                (
+                    ["&#769;", "&#x301;", "&#X0000000301;"], ["<![CDATA[", "]]>", "]]><![CDATA["],
+                    ["&#x61;", "&#769", "&#;", "&amp;", "&", "]]", "<![CDATA", "]", "<", "T", ";", "0301"]
+                )
+            }
+        return (
+            (Self.marks + marks).map { Array($0.utf8) }, invisible.map { Array($0.utf8) },
+            (letters + ends).map { Array($0.utf8) } + broken
+        )
+    }
+
+    /// Random texts whose runs are a little shorter or longer than the limit, at random places.
+    @Test(arguments: [MarkRun.Syntax.plain, .json, .xml]) func windowsFindTheRunsThatReadingInOrderFinds(_ syntax: MarkRun.Syntax) {
+        var random = SeededGenerator(seed: 1)
+        let (allMarks, invisible, ends) = Self.forms(syntax)
+        var counts = (long: 0, short: 0)
+        for _ in 0..<500 {
+            // A text of few different marks has shorter or longer runs, in octets.
+            let marks = (0..<Int.random(in: 1...4, using: &random)).map { _ in allMarks.randomElement(using: &random) ?? [] }
+            var text: [UInt8] = []
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                for _ in 0..<Int.random(in: 0...(Bool.random(using: &random) ? 4 : 300), using: &random) {
+                    text += ends.randomElement(using: &random) ?? []
+                }
+                for _ in 0..<Int.random(in: 120...132, using: &random) {
+                    text += marks.randomElement(using: &random) ?? []
+                    if Int.random(in: 0..<8, using: &random) == 0 { text += invisible.randomElement(using: &random) ?? [] }
+                    if Int.random(in: 0..<200, using: &random) == 0 { text += ends.randomElement(using: &random) ?? [] }
+                }
+            }
+            let isLong = text.withUnsafeBytes { MarkRun.isTooLong(in: $0, syntax) }
+            if isLong { counts.long += 1 } else { counts.short += 1 }
+            #expect(isLong == Self.hasLongRunInOrder(text, syntax), "\(text)")
+            if syntax == .plain { #expect(isLong == Self.hasLongRun(text), "\(text)") }
+        }
+        #expect(counts.long > 100 && counts.short > 100, "\(counts)")
+    }
+
+    /// A window ends at each place of a run, and of the characters before and after the run.
+    @Test(arguments: [MarkRun.Syntax.plain, .json, .xml]) func aRunIsFoundAtEachPlace(_ syntax: MarkRun.Syntax) {
+        let (marks, _, ends) = Self.forms(syntax)
+        for mark in marks {
+            let (long, most) = (mark.repeated(129), mark.repeated(128))
+            for (index, end) in ends.enumerated() {
+                let front = [UInt8](repeating: 0x20, count: 255 + index % 5) + end
+                // A backslash before an escape makes one mark fewer.
+                let isLong = (front + long).withUnsafeBytes { MarkRun.isTooLong(in: $0, syntax) }
+                #expect(isLong == Self.hasLongRunInOrder(front + long, syntax))
+                let short = front + most + [0x20] + most + end
+                #expect(!short.withUnsafeBytes { MarkRun.isTooLong(in: $0, syntax) })
+            }
+            for count in 0..<MarkRunScanner.windowBytes {
+                let text = [UInt8](repeating: 0x2E, count: count) + long
+                #expect(text.withUnsafeBytes { MarkRun.isTooLong(in: $0, syntax) })
+            }
         }
     }
 

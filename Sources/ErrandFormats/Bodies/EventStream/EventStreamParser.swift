@@ -116,16 +116,21 @@ public struct EventStreamParser: Sendable {
         return error
     }
 
-    /// Returns octets as text.
-    private mutating func text(_ octets: ArraySlice<UInt8>) throws(EventTooLargeError) -> String {
-        if octets.withUnsafeBytes({ MarkRun.isTooLong(in: $0) }) { throw fail(.combiningMarks(MarkRun.limit)) }
-        return String(decoding: octets, as: UTF8.self)
+    /// Returns octets as text; `nil` if the text has too many combining marks in a row.
+    private static func text(_ octets: UnsafeBufferPointer<UInt8>) -> String? {
+        MarkRun.isTooLong(in: UnsafeRawBufferPointer(octets)) ? nil : String(decoding: octets, as: UTF8.self)
+    }
+
+    /// Fails if `text` is `nil`.
+    private mutating func checked(_ text: String?) throws(EventTooLargeError) -> String {
+        guard let text else { throw fail(.combiningMarks(MarkRun.limit)) }
+        return text
     }
 
     /// Reads a line that is not empty. Returns the text of a comment, if the parser reports comments.
     private mutating func read(_ line: Range<Int>) throws(EventTooLargeError) -> String? {
         if try checkSize(line) {
-            return reportsComments ? try text(lines.bytes[line].dropFirst()) : nil
+            return reportsComments ? try checked(lines.bytes[line].dropFirst().withUnsafeBufferPointer(Self.text)) : nil
         }
         eventBytes += line.count
         let (name, value) = field(of: line)
@@ -135,9 +140,9 @@ public struct EventStreamParser: Sendable {
             hasData = true
             data.append(contentsOf: lines.bytes[value])
         case .event:
-            type = value.isEmpty ? nil : try text(lines.bytes[value])
+            type = value.isEmpty ? nil : try checked(lines.bytes[value].withUnsafeBufferPointer(Self.text))
         case .id:
-            if !lines.bytes[value].contains(0) { id = try text(lines.bytes[value]) }
+            if !lines.bytes[value].contains(0) { id = try checked(lines.bytes[value].withUnsafeBufferPointer(Self.text)) }
         case .retry:
             if let time = milliseconds(lines.bytes[value]) { reconnectionTime = time }
         case nil: break
@@ -192,7 +197,8 @@ public struct EventStreamParser: Sendable {
         lastEventID = id
         guard hasData else { return nil }
         defer { data.removeAll(keepingCapacity: true) }
-        return ServerSentEvent(data: try text(data[...]), type: type ?? ServerSentEvent.defaultType, lastEventID: id)
+        let text = try checked(data.withUnsafeBufferPointer(Self.text))
+        return ServerSentEvent(data: text, type: type ?? ServerSentEvent.defaultType, lastEventID: id)
     }
 }
 
