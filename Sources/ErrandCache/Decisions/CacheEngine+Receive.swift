@@ -13,10 +13,9 @@ extension CacheEngine {
         let updates = confirmed.map { (entry: $0, head: updatedHead(of: $0, response, exchange)) }
         if forward.mayStore {
             for update in updates {
-                if let head = update.head {
-                    reception.updates.append(.init(id: update.entry.id, head: head))
-                } else {
-                    reception.removals.append(update.entry.id)
+                switch update.head {
+                case .success(let head): reception.updates.append(.init(id: update.entry.id, head: head))
+                case .failure: reception.removals.append(update.entry.id)
                 }
             }
         }
@@ -25,11 +24,11 @@ extension CacheEngine {
             reception.outcome = .sendAgain(unconditional(exchange.forward))
             return
         }
-        let head = served.head ?? mergedHead(of: served.entry, response, exchange)
+        let (head, refusal) = kept(served.head, of: served.entry, response, exchange)
         let entry = CacheEntry(id: served.entry.id, head: head)
         var status = CacheStatus(.forwarded(forward.reason), forwardedStatus: .notModified)
         status.timeToLive = freshness.remaining(of: head, at: exchange.responseTime)
-        status.isStored = served.head != nil
+        (status.isStored, status.refusal) = (refusal == nil, refusal)
         status.isRevalidated = variants.matches(served.entry.head, request)
         status.isReselected = !status.isRevalidated
         reception.status = status
@@ -63,15 +62,30 @@ extension CacheEngine {
         return CacheForward(reason: forward.reason, fields: fields, mayStore: forward.mayStore)
     }
 
-    /// Returns the head of an entry with the fields of a new response; `nil` if the cache must not keep an entry with the new fields.
-    private func updatedHead(of entry: CacheEntry, _ response: HTTPResponse, _ exchange: ReceivedExchange) -> CacheEntry.Head? {
-        let head = try? storage.head(
-            updating: entry.head, with: response.headerFields, for: exchange.request,
-            isOfRequest: variants.matches(entry.head, exchange.request), requestTime: exchange.requestTime,
-            responseTime: exchange.responseTime)
-        // The key of the entry follows from the old `No-Vary-Search`.
-        if let head, policy.usesNoVarySearch, head.noVarySearch != entry.head.noVarySearch { return nil }
-        return head
+    /// Returns the head of an entry with the fields of a new response, or why the cache must not keep an entry with the new fields.
+    private func updatedHead(
+        of entry: CacheEntry, _ response: HTTPResponse, _ exchange: ReceivedExchange
+    ) -> Result<CacheEntry.Head, CacheStatus.Refusal> {
+        Result { () throws(CacheStatus.Refusal) in
+            let head = try storage.head(
+                updating: entry.head, with: response.headerFields, for: exchange.request,
+                isOfRequest: variants.matches(entry.head, exchange.request), requestTime: exchange.requestTime,
+                responseTime: exchange.responseTime)
+            // The key of the entry follows from the old `No-Vary-Search`.
+            if policy.usesNoVarySearch, head.noVarySearch != entry.head.noVarySearch { throw .removed }
+            return head
+        }
+    }
+
+    /// Returns the head that the caller gets, and why the cache must not keep an entry with this head.
+    private func kept(
+        _ updated: Result<CacheEntry.Head, CacheStatus.Refusal>, of entry: CacheEntry, _ response: HTTPResponse,
+        _ exchange: ReceivedExchange
+    ) -> (head: CacheEntry.Head, refusal: CacheStatus.Refusal?) {
+        switch updated {
+        case .success(let head): (head, nil)
+        case .failure(let refusal): (mergedHead(of: entry, response, exchange), refusal)
+        }
     }
 
     /// Returns the head that the caller gets if the cache must not keep an entry with the new fields.
@@ -98,7 +112,7 @@ extension CacheEngine {
                 (new.tag == nil || known.tag.map { $0.matches(new.tag ?? $0, by: .weak) } == true)
                 && (new.modified == nil || new.modified == known.modified)
                 && (length == nil || entry.head.isDecoded || length == entry.head.extent.completeLength)
-            if isSame, let head = updatedHead(of: entry, response, exchange) {
+            if isSame, case .success(let head) = updatedHead(of: entry, response, exchange) {
                 reception.updates.append(.init(id: entry.id, head: head))
             } else {
                 reception.removals.append(entry.id)
@@ -119,17 +133,17 @@ extension CacheEngine {
             return
         }
         let beginning = CachePiece(entry: part, offsets: 0..<part.head.extent.storedBytes)
-        let updated = updatedHead(of: part, response, exchange)
-        let whole = (updated ?? mergedHead(of: part, response, exchange)).asPart(0..<range.upperBound, completeLength: range.upperBound)
+        let (updated, refusal) = kept(updatedHead(of: part, response, exchange), of: part, response, exchange)
+        let whole = updated.asPart(0..<range.upperBound, completeLength: range.upperBound)
         var write: CacheWrite?
-        if let updated {
+        if refusal == nil {
             write = CacheWrite(
                 head: updated, announced: .part(range, completeLength: content.completeLength), before: beginning,
                 replaces: replaced(by: updated, of: exchange))
         } else {
             reception.removals.append(part.id)
         }
-        reception.status.isStored = write != nil
+        (reception.status.isStored, reception.status.refusal) = (refusal == nil, refusal)
         var head = whole.response
         head.headerFields = StoredFields.withoutRepetitions(head.headerFields, sent: response.headerFields)
         reception.outcome = .complete(CacheCompletion(head: head, beginning: beginning, length: range.upperBound, write: write))
@@ -139,10 +153,14 @@ extension CacheEngine {
 
     /// Stores a response.
     func receiveWhole(_ response: HTTPResponse, of exchange: ReceivedExchange, in reception: inout CacheReception) {
-        guard
-            let head = try? storage.head(
+        let head: CacheEntry.Head
+        do throws(CacheStatus.Refusal) {
+            head = try storage.head(
                 of: response, for: exchange.request, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
-        else { return removeReplaced(by: response, of: exchange, in: &reception) }
+        } catch {
+            reception.status.refusal = error
+            return removeReplaced(by: response, of: exchange, in: &reception)
+        }
         guard response.status == .partialContent, let content = response.contentRange, let range = content.range else {
             let announced = CacheWrite.Announced.whole(length: response.announcedLength)
             return store(CacheWrite(head: head, announced: announced, replaces: replaced(by: head, of: exchange)), in: &reception)
@@ -151,13 +169,18 @@ extension CacheEngine {
         if let whole = matching.first(where: { $0.head.extent.isWhole && $0.head.response.status == .ok }) {
             if whole.head.validators.areStronglyEqual(head.validators) {
                 // The part shows that the whole response is unchanged.
-                guard let updated = updatedHead(of: whole, response, exchange) else { return }
-                reception.updates.append(.init(id: whole.id, head: updated))
+                switch updatedHead(of: whole, response, exchange) {
+                case .success(let updated): reception.updates.append(.init(id: whole.id, head: updated))
+                case .failure(let refusal): reception.status.refusal = refusal
+                }
                 return
             }
             // Without a strong validator, the part may belong to the representation of the whole response. Therefore, the whole response is
             // kept, and the part is not stored.
-            guard head.validators.strongText != nil else { return }
+            guard head.validators.strongText != nil else {
+                reception.status.refusal = .range
+                return
+            }
         }
         var write = CacheWrite(
             head: head, announced: .part(range, completeLength: content.completeLength), replaces: replaced(by: head, of: exchange))

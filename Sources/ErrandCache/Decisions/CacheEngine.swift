@@ -35,11 +35,14 @@ struct CacheEngine: Sendable {
     ///   - entries: all entries of the request's key; empty if the key is `nil`.
     ///   - now: the current instant.
     func decide(_ request: CacheRequest, among entries: [CacheEntry], at now: CacheInstant) -> CacheDecision {
-        guard request.key != nil else { return .send(CacheForward(reason: .bypass, mayStore: false)) }
-        guard request.isServable else { return .send(CacheForward(reason: .method)) }
-        // RFC 9111, section 5.2.1.5: nothing of the exchange is stored. An app that sends `no-store` does not expect a stored response
-        // either.
-        guard !request.control.contains(.noStore) else { return .send(CacheForward(reason: .bypass, mayStore: false)) }
+        // RFC 9111, section 5.2.1.5: with `no-store`, nothing of the exchange is stored. An app that sends `no-store` does not expect a
+        // stored response either.
+        guard request.key != nil, request.isServable, !request.control.contains(.noStore) else {
+            let isOther = request.key != nil && !request.isServable
+            let reason = isOther ? CacheStatus.ForwardReason.method : .bypass
+            if isOnlyIfCached(request) { return .unavailable(CacheStatus(.unavailable(reason))) }
+            return .send(CacheForward(reason: reason, mayStore: isOther))
+        }
         let entries = readable(entries, by: request)
         if request.condition != .other, let (entry, use) = best(of: entries, for: request, at: now) {
             switch use {
@@ -48,12 +51,12 @@ struct CacheEngine: Sendable {
                 let revalidation = forward(request, reason: .stale, selected: entry, entries: entries, at: now)
                 return .serveAndRevalidate(serving(entry, for: request, at: now), revalidation)
             case .afterValidation(let reason):
-                if isOnlyIfCached(request) { return .unavailable(CacheStatus(.forwarded(reason))) }
+                if isOnlyIfCached(request) { return .unavailable(CacheStatus(.unavailable(reason))) }
                 return .send(forward(request, reason: reason, selected: entry, entries: entries, at: now))
             }
         }
         let reason = missReason(request, entries)
-        if isOnlyIfCached(request) { return .unavailable(CacheStatus(.forwarded(reason))) }
+        if isOnlyIfCached(request) { return .unavailable(CacheStatus(.unavailable(reason))) }
         return .send(forward(request, reason: reason, selected: nil, entries: entries, at: now))
     }
 
@@ -193,9 +196,12 @@ struct CacheEngine: Sendable {
             reception.status = fallback.status
         } else if let part = forward.completes, response.status == .partialContent || response.status == .rangeNotSatisfiable {
             receiveCompletion(response, of: part, exchange, in: &reception)
+        } else if !forward.mayStore {
+            reception.status.refusal = request.refusal ?? (request.control.contains(.noStore) ? .requestForbids : .method)
         } else if request.method == .head {
-            if forward.mayStore { receiveHead(response, of: exchange, in: &reception) }
-        } else if forward.mayStore {
+            reception.status.refusal = .method
+            receiveHead(response, of: exchange, in: &reception)
+        } else {
             receiveWhole(response, of: exchange, in: &reception)
         }
         return reception

@@ -32,6 +32,8 @@ struct CacheRequest: Sendable {
     /// - a GET or HEAD with a body, and a QUERY without a digest
     /// - a request whose URL is longer than ``CacheLimits/urlBytes``
     let key: CacheKey?
+    /// Why the request has no key; `nil` if the request has a key.
+    let refusal: CacheStatus.Refusal?
     /// The URL of the request.
     let url: HTTPURL
     /// The directives of the request.
@@ -70,7 +72,11 @@ struct CacheRequest: Sendable {
         self.control = control
         wanted = Self.wanted(fields, method: request.method)
         condition = Self.condition(fields)
-        key = Self.key(request, url: url, scope: scope, bodyDigest: bodyDigest)
+        do throws(CacheStatus.Refusal) {
+            (key, refusal) = (try Self.key(request, url: url, scope: scope, bodyDigest: bodyDigest), nil)
+        } catch {
+            (key, refusal) = (nil, error)
+        }
     }
 
     var method: HTTPRequest.Method { request.method }
@@ -106,21 +112,26 @@ struct CacheRequest: Sendable {
         return HTTPDate(text, now: HTTPDate(secondsSinceEpoch: 0)) == nil ? .other : .modifiedSince(text)
     }
 
-    private static func key(_ request: Request, url: HTTPURL, scope: CachePolicy.Scope, bodyDigest: [UInt8]?) -> CacheKey? {
+    /// Returns the key of a request.
+    ///
+    /// - Throws: why the request has no key.
+    private static func key(
+        _ request: Request, url: HTTPURL, scope: CachePolicy.Scope, bodyDigest: [UInt8]?
+    ) throws(CacheStatus.Refusal) -> CacheKey {
         var partition = CacheKey.Partition.none
         if scope == .private {
             // The account of credentials that no identity covers is not known.
-            guard !hasUncoveredCredentials(request) else { return nil }
+            guard !hasUncoveredCredentials(request) else { throw .noAccount }
             if let identity = request.options.credentialIdentity { partition = .account(identity) }
         }
         // The meaning of a body of GET is not defined, so the body may select the response (RFC 9110, section 9.3.1).
         let hasBody = !request.body.isEmpty
-        guard !hasBody || (request.method != .get && request.method != .head) else { return nil }
-        guard request.method == .query else { return checked(CacheKey(url: url, partition: partition)) }
-        guard let bodyDigest else { return nil }
+        guard !hasBody || (request.method != .get && request.method != .head) else { throw .requestBody }
+        guard request.method == .query else { return try checked(CacheKey(url: url, partition: partition)) }
+        guard let bodyDigest else { throw .requestBody }
         let names: [HTTPField.Name] = [.contentType, .contentEncoding, .contentLanguage]
         let described = names.map { request.headers[$0] ?? "" }.map { "\($0.utf8.count):\($0)" }.joined(separator: ",")
-        return checked(CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described)))
+        return try checked(CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described)))
     }
 
     /// Returns whether a request has a sensitive field that the identity of the request does not cover. The identity of cookies covers only
@@ -134,6 +145,11 @@ struct CacheRequest: Sendable {
         return request.headers.contains(where: isUncovered) || options.fallbackHeaders.contains(where: isUncovered)
     }
 
-    /// Returns a key; `nil` if its URL is too long.
-    private static func checked(_ key: CacheKey) -> CacheKey? { key.url.utf8.count <= CacheLimits.urlBytes ? key : nil }
+    /// Returns a key.
+    ///
+    /// - Throws: ``/ErrandCore/CacheStatus/Refusal/urlTooLong``.
+    private static func checked(_ key: CacheKey) throws(CacheStatus.Refusal) -> CacheKey {
+        guard key.url.utf8.count <= CacheLimits.urlBytes else { throw .urlTooLong }
+        return key
+    }
 }

@@ -5,36 +5,7 @@ struct StorageRule: Sendable {
     let policy: CachePolicy
     let variants: VariantRule
 
-    /// Why a response is not stored.
-    enum Refusal: Sendable, Hashable, Error {
-        /// Responses to this method are not stored.
-        case method
-        /// The request has no key, for example because the account of its credentials is not known.
-        case noKey
-        /// The request forbids storage (`no-store`).
-        case requestForbids
-        /// The response forbids storage (`no-store`).
-        case noStore
-        /// The status has rules that this cache does not implement, or is not final.
-        case status
-        /// The response is for one user (`private`), and the cache is shared.
-        case `private`
-        /// The request has credentials, the cache is shared, and the server does not permit storage.
-        case credentials
-        /// The response matches no later request (`Vary: *`), and can't be validated.
-        case varyAny
-        /// The response depends on a secret field, which the cache can't keep.
-        case varySecret
-        /// The response is a 206 that has no valid range, has a body longer than the range, or responds to a request that did not ask for
-        /// exactly one range.
-        case range
-        /// The server states no lifetime, and the status does not permit a heuristic lifetime.
-        case noLifetime
-        /// The app's closure has decided not to store the response.
-        case app
-        /// The fields have more bytes than ``CacheLimits/headBytes``.
-        case head
-    }
+    typealias Refusal = CacheStatus.Refusal
 
     /// The statuses that permit a heuristic ([RFC 9110, section 15.1](https://www.rfc-editor.org/rfc/rfc9110#section-15.1)).
     static func isHeuristicallyCacheable(_ status: HTTPResponse.Status) -> Bool {
@@ -57,11 +28,11 @@ struct StorageRule: Sendable {
     ///   - request: the request.
     ///   - requestTime: the instant at which the request was sent.
     ///   - responseTime: the instant at which the head of the response arrived.
-    /// - Throws: ``Refusal``.
+    /// - Throws: why the response is not stored.
     func head(
         of response: HTTPResponse, for request: CacheRequest, requestTime: CacheInstant, responseTime: CacheInstant
     ) throws(Refusal) -> CacheEntry.Head {
-        guard request.key != nil else { throw .noKey }
+        if let refusal = request.refusal { throw refusal }
         let (code, control) = (response.status.code, CacheControl(response.headerFields))
         guard code >= 200, code != 304 else { throw .status }
         switch request.method {
@@ -81,7 +52,7 @@ struct StorageRule: Sendable {
     ///   - stored: the stored head.
     ///   - new: the fields of the new response.
     ///   - isOfRequest: whether the stored response belongs to the request. If true, a new `Vary` applies to the request.
-    /// - Throws: ``Refusal`` if the cache must not keep a response with the new fields.
+    /// - Throws: why the cache must not keep a response with the new fields.
     func head(
         updating stored: CacheEntry.Head, with new: HTTPFields, for request: CacheRequest, isOfRequest: Bool, requestTime: CacheInstant,
         responseTime: CacheInstant
@@ -117,7 +88,7 @@ struct StorageRule: Sendable {
             response: kept, requestTime: requestTime, responseTime: responseTime, selection: selection, extent: .whole(length: 0),
             isDecoded: isDecoded)
         if selection.isUnmatchable, byPolicy.validators.tag == nil { throw .varyAny }
-        guard CacheLimits.allowsHead(kept.headerFields) else { throw .head }
+        guard CacheLimits.allowsHead(kept.headerFields) else { throw .headTooLarge }
         let isCacheable = Self.isHeuristicallyCacheable(response.status) || isExplicit(control, response.headerFields)
         guard let choose = policy.choose else {
             guard isCacheable else { throw .noLifetime }

@@ -29,15 +29,22 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
         case hit
         /// The cache sent the request to the server.
         case forwarded(ForwardReason)
+        /// The cache sent no request, because the request allows only a stored response ([RFC 9111, section
+        /// 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)). The cache made a 504. The reason says why no stored response
+        /// was used.
+        case unavailable(ForwardReason)
     }
 
-    /// Whether the response comes from the cache, or why the cache sent the request to the server.
+    /// Whether the response comes from the cache, why the cache sent the request to the server, or why there is no response.
     public var outcome: Outcome
     /// The status of the server's response (`fwd-status`): 304 for a revalidation. `nil` if the cache sent no request, or the
     /// status is not known.
     public var forwardedStatus: HTTPResponse.Status?
-    /// Whether the cache has stored the response (`stored`).
+    /// Whether the cache has stored the response, or is storing the response while its body is read (`stored`).
     public var isStored: Bool
+    /// Why the cache has not stored the response of the server (`detail`). `nil` if the cache has stored the response, if the server sent
+    /// no response, or if the reason is not known.
+    public var refusal: Refusal?
     /// Whether the request shared the exchange of another request (`collapsed`).
     public var isCollapsed: Bool
     /// The time for which the response stays fresh (`ttl`); negative for a stale response. `nil` if the time is not known.
@@ -63,23 +70,34 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     ///   - isFallback: whether the response is a stored response that replaces a failure of the server.
     ///   - isRevalidated: whether the response is the stored response of the request, confirmed by the server.
     ///   - isReselected: whether the response is a stored response of another variant, selected by the server.
+    ///   - refusal: why the cache has not stored the response.
     public init(
         _ outcome: Outcome, forwardedStatus: HTTPResponse.Status? = nil, isStored: Bool = false, isCollapsed: Bool = false,
-        timeToLive: Duration? = nil, isFallback: Bool = false, isRevalidated: Bool = false, isReselected: Bool = false
+        timeToLive: Duration? = nil, isFallback: Bool = false, isRevalidated: Bool = false, isReselected: Bool = false,
+        refusal: Refusal? = nil
     ) {
         (self.outcome, self.forwardedStatus, self.isStored) = (outcome, forwardedStatus, isStored)
         (self.isCollapsed, self.timeToLive, self.isFallback) = (isCollapsed, timeToLive, isFallback)
-        (self.isRevalidated, self.isReselected) = (isRevalidated, isReselected)
+        (self.isRevalidated, self.isReselected, self.refusal) = (isRevalidated, isReselected, refusal)
     }
 
     /// Whether the response comes from the cache without a request, fresh or stale.
     public var isHit: Bool { outcome == .hit }
     /// Whether the response comes from the cache although the response is stale.
     public var isStale: Bool { (isHit || isFallback) && timeToLive.map { $0 <= .zero } ?? false }
-    /// Whether the whole response comes from the server. A 304 in response to a condition of the caller also comes from the server.
+    /// Whether the request allows only a stored response, and the cache had no usable response. No request was sent.
+    public var isUnavailable: Bool { if case .unavailable = outcome { true } else { false } }
+    /// Whether no part of the response is a stored response: the whole response comes from the server, or ``isUnavailable`` is true. A 304
+    /// in response to a condition of the caller also comes from the server.
     public var isMiss: Bool { !isHit && !isRevalidated && !isReselected && !isFallback && outcome != .forwarded(.partial) }
 
-    /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`.
+    /// The parameters in the form of the field, without the name of the cache: `hit; ttl=30`, `fwd=stale; fwd-status=304`,
+    /// `fwd=uri-miss; fwd-status=200; detail=no-store`.
+    ///
+    /// `detail` is one of these words:
+    /// - `stale-if-error`: ``isFallback``
+    /// - the raw value of ``refusal``
+    /// - `only-if-cached/` and a reason, such as `only-if-cached/uri-miss`: ``isUnavailable``
     ///
     /// `ttl` is a whole number of seconds ([RFC 9211, section 2.4](https://www.rfc-editor.org/rfc/rfc9211#section-2.4)), rounded away from
     /// zero: the number is positive exactly if the response is fresh. A response that is fresh for 0.4 s has `ttl=1`, and a response that
@@ -89,12 +107,17 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
         switch outcome {
         case .hit: parts.append("hit")
         case .forwarded(let reason): parts.append("fwd=\(reason.rawValue)")
+        case .unavailable(let reason): parts.append("detail=only-if-cached/\(reason.rawValue)")
         }
         if let forwardedStatus { parts.append("fwd-status=\(forwardedStatus.code)") }
         if let timeToLive { parts.append("ttl=\(timeToLive.wholeSecondsOutward)") }
         if isStored { parts.append("stored") }
         if isCollapsed { parts.append("collapsed") }
-        if isFallback { parts.append("detail=stale-if-error") }
+        if isFallback {
+            parts.append("detail=stale-if-error")
+        } else if let refusal, !isStored, !isUnavailable {
+            parts.append("detail=\(refusal.rawValue)")
+        }
         return parts.joined(separator: "; ")
     }
 }

@@ -174,10 +174,7 @@ public struct RetryMiddleware: HTTPMiddleware {
 extension Response {
     /// Whether a cache has made the response, because nothing is stored and the request allows only a stored response
     /// ([RFC 9111, section 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
-    fileprivate var isMadeByCache: Bool {
-        guard head.status == .gatewayTimeout, let status = metadata.cacheStatus else { return false }
-        return status.isMiss && status.forwardedStatus == nil
-    }
+    fileprivate var isMadeByCache: Bool { head.status == .gatewayTimeout && metadata.cacheStatus?.isUnavailable == true }
 }
 
 private enum RetryOptionKey: OptionKey {

@@ -85,14 +85,69 @@ import Testing
         var (cache, script) = cache(.standard, reply("Cache-Control: max-age=60"))
         for (request, mode) in [(request("Cache-Control: only-if-cached"), CachePolicy.Mode.standard), (request(), .storedOnly)] {
             let miss = try cache.send(request, mode: mode)
-            #expect(miss.head.status == .gatewayTimeout && miss.status == CacheStatus(.forwarded(.uriMiss)))
+            #expect(miss.head.status == .gatewayTimeout && miss.status == CacheStatus(.unavailable(.uriMiss)))
         }
         _ = try cache.send(request())
         #expect(try cache.send(request("Cache-Control: only-if-cached")).head.status == .ok)
         cache.advance(61)
-        #expect(try cache.send(request("Cache-Control: only-if-cached")).status == CacheStatus(.forwarded(.stale)))
+        #expect(try cache.send(request("Cache-Control: only-if-cached")).status == CacheStatus(.unavailable(.stale)))
         let stale = try cache.send(request(), mode: .storedOnly)
         #expect(stale.head.status == .ok && stale.status?.isStale == true && script.seen.count == 1)
+    }
+
+    /// A request that can't use the cache is not sent either.
+    @Test(arguments: [CachePolicy.Mode.standard, .storedOnly]) func onlyIfCachedIsNeverSent(_ mode: CachePolicy.Mode) throws {
+        var (cache, script) = cache(.standard, reply("Cache-Control: max-age=60"))
+        let directive = mode == .standard ? ["Cache-Control: only-if-cached"] : []
+        func asked(_ lines: [String], _ method: HTTPRequest.Method = .get) -> Request {
+            var request = request(method: method)
+            request.headers = fields(lines + directive)
+            return request
+        }
+        let rows: [(Request, CacheStatus.ForwardReason)] = [
+            (asked(["Authorization: x"]), .bypass), (asked(["Cache-Control: no-store"]), .bypass), (asked([], .post), .method),
+            (asked([], .options), .method), (asked(["Range: bytes=0-1"]), .uriMiss),
+        ]
+        for (request, reason) in rows {
+            let outcome = try cache.send(request, mode: mode)
+            #expect(outcome.head.status == .gatewayTimeout && outcome.status == CacheStatus(.unavailable(reason)), "\(request)")
+        }
+        #expect(script.seen.isEmpty)
+    }
+
+    /// Each row: the fields of the request, its method, the status and the fields of the response, and why the response is not stored.
+    @Test(
+        arguments: [
+            ([], .get, 200, ["Cache-Control: max-age=60"], nil), ([], .get, 200, ["Cache-Control: no-store"], .noStore),
+            (["Cache-Control: no-store"], .get, 200, ["Cache-Control: max-age=60"], .requestForbids),
+            (["Authorization: x"], .get, 200, ["Cache-Control: max-age=60"], .noAccount),
+            ([], .get, 503, [], .noLifetime), ([], .get, 200, ["Vary: *"], .varyAny),
+            ([], .head, 200, ["Cache-Control: max-age=60"], .method), ([], .delete, 204, [], .method),
+            (["Authorization: x"], .post, 200, [], .noAccount), ([], .get, 206, ["Content-Range: bytes 0-1/9"], .range),
+        ] as [([String], HTTPRequest.Method, Int, [String], CacheStatus.Refusal?)])
+    func theStatusSaysWhyAResponseIsNotStored(
+        _ sent: [String], _ method: HTTPRequest.Method, _ status: Int, _ lines: [String], _ expected: CacheStatus.Refusal?
+    ) throws {
+        var cache = PureCache(.standard) { _ in PureCache.Reply(head: response(lines, status: status)) }
+        var asked = request(method: method)
+        asked.headers = fields(sent)
+        let found = try #require(try cache.send(asked).status)
+        #expect(found.refusal == expected && found.isStored == (expected == nil))
+        #expect(found.description.contains("detail=") == (expected != nil))
+    }
+
+    /// A 304 with new directives, and a hit.
+    @Test func aConfirmationCanForbidStorage() throws {
+        var cache = PureCache(.standard) { request in
+            request.headers[.ifNoneMatch] == nil
+                ? PureCache.Reply(head: response("Cache-Control: max-age=60", "ETag: \"a\""))
+                : PureCache.Reply(head: response("Cache-Control: no-store", "ETag: \"a\"", status: 304))
+        }
+        _ = try cache.send(request())
+        #expect(try cache.send(request()).status?.refusal == nil)
+        cache.advance(61)
+        let confirmed = try #require(try cache.send(request()).status)
+        #expect(confirmed.isRevalidated && !confirmed.isStored && confirmed.refusal == .noStore && cache.entryCount == 0)
     }
 
     @Test func modesChangeTheRequest() throws {

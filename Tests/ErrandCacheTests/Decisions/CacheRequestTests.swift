@@ -46,6 +46,16 @@ import Testing
         #expect(try CacheRequest(Request(.get, "/items")) == nil)
     }
 
+    @Test func aRequestWithoutAKeySaysWhy() {
+        #expect(read(request()).refusal == nil && read(request("Authorization: x")).refusal == .noAccount)
+        #expect(read(request("Authorization: x"), scope: .shared).refusal == nil)
+        #expect(CacheRequest(request(method: .query), bodyDigest: nil)?.refusal == .requestBody)
+        var posted = request()
+        posted.body = .text("a")
+        #expect(read(posted).refusal == .requestBody)
+        #expect(read(request(url: "https://a.example/" + String(repeating: "x", count: 8175))).refusal == .urlTooLong)
+    }
+
     @Test func theIdentityOfCookiesCoversOnlyCookies() {
         func asked(_ lines: String..., scope: CachePolicy.Scope = .private, own: CredentialIdentity? = nil) -> CacheRequest {
             var request = request(identity: own)

@@ -183,7 +183,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     @Test(arguments: StoreKind.allCases) func anUnsafeRequestInvalidates(_ kind: StoreKind) async throws {
         let cache = CachedOrigin(in: kind.store) { request, _ in reply(to: request, "Cache-Control: max-age=60") }
         _ = try await cache.get(request())
-        #expect(try await cache.get(request(method: .post)).1?.description == "fwd=method; fwd-status=200")
+        #expect(try await cache.get(request(method: .post)).1?.description == "fwd=method; fwd-status=200; detail=method")
         #expect(try await cache.store.usage.entries == 0)
     }
 

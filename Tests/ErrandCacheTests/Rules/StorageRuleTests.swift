@@ -6,7 +6,7 @@ import Testing
 
 /// RFC 9111, section 3: storing responses in caches.
 @Suite(.timeLimit(.minutes(5))) struct StorageRuleTests {
-    typealias Refusal = StorageRule.Refusal
+    typealias Refusal = CacheStatus.Refusal
 
     private func refusal(
         _ response: HTTPResponse, to request: Request = request(), _ policy: CachePolicy = .standard, mode: CachePolicy.Mode = .standard,
@@ -81,7 +81,7 @@ import Testing
 
     @Test func credentialsNeedAnIdentityInAPrivateCache() {
         let identity = CredentialIdentity(scheme: "bearer", account: "ada")
-        #expect(refusal(response("Cache-Control: max-age=60"), to: request("Authorization: x")) == .noKey)
+        #expect(refusal(response("Cache-Control: max-age=60"), to: request("Authorization: x")) == .noAccount)
         #expect(refusal(response("Cache-Control: max-age=60"), to: request("Authorization: x", identity: identity)) == nil)
         #expect(refusal(response("Cache-Control: private"), to: request(identity: identity)) == nil)
     }
@@ -150,7 +150,7 @@ import Testing
     @Test func secretFieldsNeedADigest() {
         let varying = response("Cache-Control: max-age=60", "Vary: Cookie")
         let ada = CredentialIdentity(scheme: "bearer", account: "ada")
-        #expect(refusal(varying, to: request("Cookie: a=b")) == .noKey)
+        #expect(refusal(varying, to: request("Cookie: a=b")) == .noAccount)
         #expect(refusal(varying, to: request("Cookie: a=b", identity: ada)) == nil)
         #expect(refusal(varying, to: request("Cookie: a=b", identity: ada), digest: { _ in nil }) == .varySecret)
         // A field that is not there keeps no secret.
@@ -159,13 +159,13 @@ import Testing
 
     @Test func aHeadHasALimit() {
         func head(_ bytes: Int) -> HTTPResponse { response("Cache-Control: max-age=60", "X: \(String(repeating: "x", count: bytes))") }
-        #expect(refusal(head(65_000)) == nil && refusal(head(65_536)) == .head)
+        #expect(refusal(head(65_000)) == nil && refusal(head(65_536)) == .headTooLarge)
     }
 
     @Test func aURLHasALimit() {
         func url(_ bytes: Int) -> Request { request(url: "https://a.example/" + String(repeating: "x", count: bytes - 18)) }
         #expect(refusal(response("Cache-Control: max-age=60"), to: url(8192)) == nil)
-        #expect(refusal(response("Cache-Control: max-age=60"), to: url(8193)) == .noKey)
+        #expect(refusal(response("Cache-Control: max-age=60"), to: url(8193)) == .urlTooLong)
     }
 
     @Test func theAppDecides() {

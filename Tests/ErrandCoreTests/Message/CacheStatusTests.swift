@@ -26,10 +26,22 @@ import Testing
             ),
             (CacheStatus(.forwarded(.bypass)), "fwd=bypass", "m"),
             (CacheStatus(.forwarded(.miss), isCollapsed: true), "fwd=miss; collapsed", "m"),
+            (
+                CacheStatus(.forwarded(.uriMiss), forwardedStatus: .ok, refusal: .noStore),
+                "fwd=uri-miss; fwd-status=200; detail=no-store", "m"
+            ),
+            // A stored response has no reason, and a parameter occurs at most once.
+            (CacheStatus(.forwarded(.uriMiss), isStored: true, refusal: .noStore), "fwd=uri-miss; stored", "m"),
+            (CacheStatus(.forwarded(.stale), isFallback: true, refusal: .noStore), "fwd=stale; detail=stale-if-error", ""),
+            (CacheStatus(.unavailable(.uriMiss)), "detail=only-if-cached/uri-miss", "mu"),
+            (CacheStatus(.unavailable(.stale), refusal: .noStore), "detail=only-if-cached/stale", "mu"),
         ] as [(CacheStatus, String, String)])
     func aCacheStatusDescribesTheCache(_ status: CacheStatus, _ text: String, _ kinds: String) {
         #expect(status.description == text)
-        let found = [("h", status.isHit), ("s", status.isStale), ("r", status.isRevalidated), ("m", status.isMiss)]
+        let found = [
+            ("h", status.isHit), ("s", status.isStale), ("r", status.isRevalidated), ("m", status.isMiss),
+            ("u", status.isUnavailable),
+        ]
         #expect(found.filter(\.1).map(\.0).joined() == kinds)
     }
 
@@ -37,6 +49,15 @@ import Testing
         #expect(
             CacheStatus.ForwardReason.allCases.map(\.rawValue)
                 == ["bypass", "method", "uri-miss", "vary-miss", "miss", "request", "stale", "partial"])
+    }
+
+    @Test func theReasonsForNotStoringAreTokensAndSentences() {
+        let reasons = CacheStatus.Refusal.allCases
+        #expect(Set(reasons.map(\.rawValue)).count == reasons.count && Set(reasons.map(\.description)).count == reasons.count)
+        for reason in reasons {
+            #expect(reason.rawValue.utf8.allSatisfy { (97...122).contains($0) || $0 == 45 }, "\(reason.rawValue)")
+            #expect(!reason.description.isEmpty && !reason.description.hasSuffix("."))
+        }
     }
 
     @Test func aResponseHasNoStatusUntilACacheSetsOne() {
