@@ -5,7 +5,7 @@ public import ErrandFormats
 /// A cookie, as a ``CookieJar`` keeps it ([RFC 6265bis, section
 /// 5.7](https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis#section-5.7)).
 ///
-/// Descriptions and mirrors show the name and the attributes. They never show the value.
+/// Descriptions and mirrors show the name and the attributes, and never the value.
 public struct Cookie: Sendable, Hashable {
     /// The attribute `SameSite`: the contexts in which the cookie is sent.
     public typealias SameSite = SetCookie.SameSite

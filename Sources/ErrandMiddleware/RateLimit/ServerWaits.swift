@@ -51,7 +51,8 @@ struct ServerWaits: Sendable {
         if hasResponse { excesses.removeValue(forKey: key) } else { excesses.updateIfPresent(key) { $0 = Excess(until: now) } }
     }
 
-    /// Records whether the fields ask for a wait above the maximum. Returns the fields, with each wait shortened to the limit.
+    /// Records whether the fields ask for a wait above the maximum. Returns the fields, with each wait above the maximum shortened to the
+    /// maximum.
     mutating func update(by fields: RateLimitFields, _ key: String, at now: Duration) -> RateLimitFields {
         let asked = fields.quotas.reduce(fields.retryAfter ?? .zero) { $1.remaining > 0 ? $0 : max($0, $1.reset) }
         if asked > limit {

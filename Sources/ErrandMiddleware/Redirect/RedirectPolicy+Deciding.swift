@@ -48,8 +48,8 @@ extension RedirectPolicy {
         /// Return the redirect as the response of the call. By default, an outer `validateStatus` refuses the status of the redirect.
         public static let stop = Choice(kind: .stop)
 
-        /// Send this request instead, which should be a changed copy of ``Hop/next``. The request belongs to the same call: see
-        /// ``/ErrandCore/Request/continuingCall(of:)``.
+        /// Send this request in place of the policy's request. This request should be a changed copy of ``Hop/next``. The request belongs
+        /// to the same call: see ``/ErrandCore/Request/continuingCall(of:)``.
         ///
         /// If this or an earlier redirect has led to another origin, the library removes values that must not reach another origin. These
         /// values are sensitive fields and options that are bound to their origin, as in ``/ErrandCore/Request/removeOriginBoundValues()``.
@@ -59,7 +59,7 @@ extension RedirectPolicy {
             Choice(kind: .follow(request, keepingCredentialsBecause: nil))
         }
 
-        /// Send this request instead, **with its credentials, also to another origin**.
+        /// Send this request in place of the policy's request, **with its credentials, also to another origin**.
         ///
         /// The server that sent the redirect chooses who gets the credentials. Therefore, compare the origin of the target with the origins
         /// that you trust. If the target does not use https, the call fails with ``RedirectError/Code/credentialsNeedHTTPS``. If the origin

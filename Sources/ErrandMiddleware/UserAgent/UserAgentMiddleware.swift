@@ -4,7 +4,7 @@ internal import ErrandFormats
 /// Adds the field `User-Agent` ([RFC 9110, section 10.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.5)), which some servers
 /// require.
 ///
-/// `HTTPStack.default` has this middleware with the value ``standard``. To send the name of your app instead, write:
+/// `HTTPStack.default` has this middleware with the value ``standard``. To send the name of your app in place of this value, write:
 ///
 /// ```swift
 /// let stack = HTTPStack.default.userAgent("Shop/2.1")

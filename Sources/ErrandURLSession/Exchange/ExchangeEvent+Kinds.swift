@@ -5,6 +5,7 @@ extension ExchangeEvent.Kind {
     public static let requestChanged = ExchangeEvent.Kind("requestChanged")
 
     /// The request waits for a network inside `URLSession`: see ``/ErrandCore/RequestOptions/waitsForConnectivity``. `URLSession` does not
-    /// report the end of the wait. The layer `waitForNetwork` records `networkWaitStart` and `networkWaitEnd` instead.
+    /// report the end of the wait. The layer `waitForNetwork` reports both the beginning and the end of its own wait (`networkWaitStart`,
+    /// `networkWaitEnd`).
     public static let waitingForConnectivity = ExchangeEvent.Kind("waitingForConnectivity")
 }

@@ -15,7 +15,7 @@ enum URLErrorTable {
         let code: TransportError.Code
         /// The phase in which the error happens. `nil`: the failure has the phase that the exchange had reached.
         let phase: ExchangePhase?
-        /// `notSent` if the error proves that no server got the request; otherwise `unknown`.
+        /// `notSent` if the error proves that no server got the request; `unknown` for any other error.
         let delivery: Delivery
         /// The reason in words; empty if the code needs no explanation.
         let text: String

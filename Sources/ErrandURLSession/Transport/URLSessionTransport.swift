@@ -116,6 +116,6 @@ public struct URLSessionTransport: HTTPTransport, CustomStringConvertible, Hides
     }
 
     /// Ends the session. Exchanges in progress fail. Later calls of ``send(_:)`` throw ``/ErrandCore/TransportError`` with the code
-    /// `shutDown`. `shutdown(drainingFor:)` has the same effect, and does not wait for exchanges in progress.
+    /// `shutDown`. `shutdown(drainingFor:)` does not wait for exchanges in progress either.
     public func shutdown() async throws { sessions.shutDown() }
 }
