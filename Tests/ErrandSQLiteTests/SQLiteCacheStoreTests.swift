@@ -29,7 +29,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         try await withFolder { path, _ in
             try await behavior.check {
                 SQLiteCacheStore(
-                    folder: path, bytes: Int64($0.bytes), entries: $0.entries, entryBytes: Int64($0.entryBytes),
+                    inFolder: path, bytes: Int64($0.bytes), entries: $0.entries, entryBytes: Int64($0.entryBytes),
                     sealing: isSealed ? xor : nil)
             }
         }
@@ -41,11 +41,11 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             try await withFolder { path, files in
                 let digest: [UInt8]?
                 do {
-                    let store = SQLiteCacheStore(folder: path, sealing: sealing)
+                    let store = SQLiteCacheStore(inFolder: path, sealing: sealing)
                     digest = store.digest([1])
                     try await Samples.add("n", bytes: bytes, to: store, Samples.key("/a", account: "a"))
                 }
-                let store = SQLiteCacheStore(folder: path, sealing: sealing)
+                let store = SQLiteCacheStore(inFolder: path, sealing: sealing)
                 let entry = try #require(try await store.lookUp(Samples.key("/a", account: "a")).entries.first)
                 #expect(try await Samples.check(entry, in: store) == "n")
                 #expect(store.digest([1]) == digest && digest?.count == 32)
@@ -56,7 +56,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func onlyTheOwnerCanReadTheFiles() async throws {
         try await withFolder { path, files in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             try await Samples.add("n", bytes: 100_000, to: store, Samples.key("/a"))
             #expect(files.permissions("") == 0o700)
             #expect(
@@ -70,14 +70,14 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         let path = folder.file("store")
         #expect(!SQLiteCacheStore.exists(inFolder: path) && !SQLiteCacheStore.exists(inFolder: ""))
         #expect(!FileManager.default.fileExists(atPath: path))
-        _ = try await SQLiteCacheStore(folder: path).usage
+        _ = try await SQLiteCacheStore(inFolder: path).usage
         #expect(SQLiteCacheStore.exists(inFolder: path) && SQLiteCacheStore.exists(inFolder: path + "/"))
     }
 
     @Test func refusesAFolderThatIsAFile() async throws {
         let folder = try TestFolder("sqlite-cache")
         try folder.write("text", to: "store")
-        let store = SQLiteCacheStore(folder: folder.file("store"))
+        let store = SQLiteCacheStore(inFolder: folder.file("store"))
         #expect(store.digest([]) == nil)
         await #expect(throws: FileWriteError.self) { _ = try await store.lookUp(Samples.key("/a")) }
         #expect(try folder.read("store") == Data("text".utf8))
@@ -90,7 +90,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         let files = StoreFiles(path: folder.path)
         try folder.write("text", to: "notes.txt")
         #expect(SQLiteCacheStore.hasOtherFiles(inFolder: folder.path))
-        let store = SQLiteCacheStore(folder: folder.path)
+        let store = SQLiteCacheStore(inFolder: folder.path)
         let error = await #expect(throws: FileWriteError.self) { _ = try await store.lookUp(Samples.key("/a")) }
         #expect(
             error?.description
@@ -105,7 +105,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         // Later files do not disturb.
         try folder.write("text", to: "notes.txt")
         #expect(!SQLiteCacheStore.hasOtherFiles(inFolder: folder.path))
-        #expect(try await SQLiteCacheStore(folder: folder.path).lookUp(Samples.key("/a")).entries.count == 1)
+        #expect(try await SQLiteCacheStore(inFolder: folder.path).lookUp(Samples.key("/a")).entries.count == 1)
     }
 
     @Test func acceptsAnEmptyFolderAndTheRestOfAStore() async throws {
@@ -113,17 +113,17 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         try await withFolder { path, _ in
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
             #expect(!SQLiteCacheStore.hasOtherFiles(inFolder: path))
-            try await Samples.add("n", bytes: 100_000, to: SQLiteCacheStore(folder: path), Samples.key("/a"))
+            try await Samples.add("n", bytes: 100_000, to: SQLiteCacheStore(inFolder: path), Samples.key("/a"))
             try FileManager.default.removeItem(atPath: path + "/responses.sqlite")
             try Data().write(to: URL(fileURLWithPath: path + "/.DS_Store"))
             #expect(!SQLiteCacheStore.hasOtherFiles(inFolder: path))
-            #expect(try await SQLiteCacheStore(folder: path).usage.entries == 0)
+            #expect(try await SQLiteCacheStore(inFolder: path).usage.entries == 0)
         }
     }
 
     @Test(arguments: [false, true]) func removesNoFilesOfOthers(isDamaged: Bool) async throws {
         try await withFolder { path, files in
-            try await Samples.add("n", bytes: 100_000, to: SQLiteCacheStore(folder: path), Samples.key("/a"))
+            try await Samples.add("n", bytes: 100_000, to: SQLiteCacheStore(inFolder: path), Samples.key("/a"))
             let others = [
                 ".errand-notes", ".errand-1f.txt", ".errand-.part", "bodies/notes.txt", "bodies/00000000000000AB",
                 "bodies/+00000000000000a", "bodies/1f", "bodies/0123456789abcdef.txt",
@@ -132,7 +132,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             for name in others + leftovers { try Data("x".utf8).write(to: URL(fileURLWithPath: path + "/" + name)) }
             if isDamaged { try Data(count: 100_000).write(to: URL(fileURLWithPath: path + "/responses.sqlite")) }
             let events = RecordedEvents()
-            #expect(try await SQLiteCacheStore(folder: path, onEvent: events.add).usage.entries == (isDamaged ? 0 : 1))
+            #expect(try await SQLiteCacheStore(inFolder: path, onEvent: events.add).usage.entries == (isDamaged ? 0 : 1))
             #expect(events.kinds.contains(.replaced) == isDamaged)
             #expect(Set(files.all).isSuperset(of: others) && Set(files.all).isDisjoint(with: leftovers), "\(files.all)")
         }
@@ -142,11 +142,11 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         let other = try TestFolder("sqlite-cache-other")
         try other.write("text", to: "0123456789abcdef")
         try await withFolder { path, files in
-            try await Samples.add("n", bytes: 100_000, to: SQLiteCacheStore(folder: path), Samples.key("/a"))
+            try await Samples.add("n", bytes: 100_000, to: SQLiteCacheStore(inFolder: path), Samples.key("/a"))
             try FileManager.default.removeItem(atPath: path + "/bodies")
             try FileManager.default.createSymbolicLink(atPath: path + "/bodies", withDestinationPath: other.path)
             if isDamaged { try Data(count: 100_000).write(to: URL(fileURLWithPath: path + "/responses.sqlite")) }
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             let error = await #expect(throws: FileWriteError.self) { _ = try await store.usage }
             #expect(error?.description == "cannot open '\(path)/bodies': it is a symbolic link, not a folder")
             await #expect(throws: FileWriteError.self) { try await store.removeAll() }
@@ -164,7 +164,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func keepsNothingOfAVolatileIdentity() async throws {
         try await withFolder { path, files in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             let identity = CredentialIdentity(scheme: "bearer", "the-secret-token")
             let key = CacheKey(url: Samples.url("/volatile"), partition: .account(identity))
             #expect(try await Samples.add("n", bytes: 10, to: store, key) == nil)
@@ -182,9 +182,9 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             do {
                 let head = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=600", .noVarySearch: "params=(\"session\")"])
                 let response = Response(head: head, data: Data("hello".utf8), request: try sample("session=1&q=a"))
-                #expect(try await SQLiteCacheStore(folder: path).store(response, for: response.request, policy: policy))
+                #expect(try await SQLiteCacheStore(inFolder: path).store(response, for: response.request, policy: policy))
             }
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             let found = try #require(try await store.response(for: sample("q=a&session=2"), policy: policy))
             #expect(try await found.body.collect() == Data("hello".utf8))
             #expect(try await !store.contains(sample("q=b&session=2"), policy: policy))
@@ -198,7 +198,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func namesNoAccountOnTheDisk() async throws {
         try await withFolder { path, files in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             try await Samples.add("n", bytes: 10, to: store, Samples.key("/page", account: "carol@example.com"))
             #expect(files.contain("/page"))
             #expect(!files.contain("carol@example.com"))
@@ -207,7 +207,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func aForgottenAccountLeavesNoBytes() async throws {
         try await withFolder { path, files in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             try await Samples.add("small-secret", bytes: 1000, to: store, Samples.key("/one", account: "carol"))
             try await Samples.add("large-secret", bytes: 100_000, to: store, Samples.key("/two", account: "carol"))
             #expect(files.contain("small-secret") && files.contain("large-secret"))
@@ -227,7 +227,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         for limit in [1_000_000, .max] as [Int64] {
             for entryLimit in [nil, .max] as [Int64?] {
                 try await withFolder { path, _ in
-                    let store = SQLiteCacheStore(folder: path, bytes: limit, entries: .max, entryBytes: entryLimit)
+                    let store = SQLiteCacheStore(inFolder: path, bytes: limit, entries: .max, entryBytes: entryLimit)
                     let key = Samples.key("/a")
                     let generation = try await store.lookUp(key).generation
                     let head = Samples.head("n", bytes: 10)
@@ -240,7 +240,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func manyLargeLengthsWithoutALimitAreCounted() async throws {
         try await withFolder { path, _ in
-            let store = SQLiteCacheStore(folder: path, bytes: .max, entries: .max, entryBytes: .max)
+            let store = SQLiteCacheStore(inFolder: path, bytes: .max, entries: .max, entryBytes: .max)
             var writers: [any CacheWriter] = []
             for number in 0..<12 {
                 let key = Samples.key("/\(number)")
@@ -261,7 +261,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func sealedFilesShowNothing() async throws {
         try await withFolder { path, files in
-            let store = SQLiteCacheStore(folder: path, sealing: xor)
+            let store = SQLiteCacheStore(inFolder: path, sealing: xor)
             try await Samples.add("small-body", bytes: 1000, to: store, Samples.key("/page"))
             try await Samples.add("large-body", bytes: 300_000, to: store, Samples.key("/other"))
             for text in ["small-body", "large-body", "/page", "/other", "max-age"] { #expect(!files.contain(text), "\(text)") }
@@ -271,9 +271,9 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func entriesOfAnotherKeyAreMissing() async throws {
         try await withFolder { path, _ in
-            let store = SQLiteCacheStore(folder: path, sealing: xor)
+            let store = SQLiteCacheStore(inFolder: path, sealing: xor)
             try await Samples.add("n", bytes: 10, to: store, Samples.key("/a"))
-            let other = SQLiteCacheStore(folder: path, sealing: CacheSealing(seal: { $0 }, open: { _ in throw CancellationError() }))
+            let other = SQLiteCacheStore(inFolder: path, sealing: CacheSealing(seal: { $0 }, open: { _ in throw CancellationError() }))
             #expect(try await other.lookUp(Samples.key("/a")).entries.isEmpty)
             #expect(try await other.entries(limit: 9).isEmpty)
             #expect(try await store.lookUp(Samples.key("/a")).entries.count == 1)
@@ -283,18 +283,18 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
     /// A folder of a store without encryption is opened with encryption, and the reverse.
     @Test(arguments: [false, true]) func entriesOfTheOtherKindAreRemoved(_ isSealed: Bool) async throws {
         try await withFolder { path, files in
-            let first = SQLiteCacheStore(folder: path, sealing: isSealed ? xor : nil)
+            let first = SQLiteCacheStore(inFolder: path, sealing: isSealed ? xor : nil)
             try await Samples.add("small-body", bytes: 10, to: first, Samples.key("/a"))
             try await Samples.add("large-body", bytes: 200_000, to: first, Samples.key("/b"))
             let events = RecordedEvents()
-            let second = SQLiteCacheStore(folder: path, sealing: isSealed ? nil : xor, onEvent: { events.add($0) })
+            let second = SQLiteCacheStore(inFolder: path, sealing: isSealed ? nil : xor, onEvent: { events.add($0) })
             #expect(try await second.lookUp(Samples.key("/a")).entries.isEmpty)
             #expect(try await second.entries(limit: 9).isEmpty)
             #expect(try await second.usage.entries == 0)
             #expect(files.bodies.isEmpty && !files.contain("small-body") && !files.contain("large-body"))
             #expect(events.kinds == [.replaced] && events.all[0].description.contains("encrypted"), "\(events.all)")
             try await Samples.add("n", bytes: 10, to: second, Samples.key("/a"))
-            let third = SQLiteCacheStore(folder: path, sealing: isSealed ? nil : xor, onEvent: { events.add($0) })
+            let third = SQLiteCacheStore(inFolder: path, sealing: isSealed ? nil : xor, onEvent: { events.add($0) })
             #expect(try await third.lookUp(Samples.key("/a")).entries.count == 1)
             #expect(events.kinds == [.replaced])
         }
@@ -302,7 +302,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func aRemovalInAnotherProcessStopsEarlierResponses() async throws {
         try await withFolder { path, _ in
-            let (one, two) = (SQLiteCacheStore(folder: path), SQLiteCacheStore(folder: path))
+            let (one, two) = (SQLiteCacheStore(inFolder: path), SQLiteCacheStore(inFolder: path))
             let key = Samples.key("/a"), head = Samples.head("n", bytes: 5)
             let removals: [() async throws -> Void] = [
                 { try await two.removeAll(urls: [key.url]) }, { try await two.removeAll(of: key.origin) }, { try await two.removeAll() },
@@ -324,7 +324,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func aSealThatFailsStoresNothing() async throws {
         try await withFolder { path, files in
-            let store = SQLiteCacheStore(folder: path, sealing: CacheSealing(seal: { _ in throw CancellationError() }, open: { $0 }))
+            let store = SQLiteCacheStore(inFolder: path, sealing: CacheSealing(seal: { _ in throw CancellationError() }, open: { $0 }))
             await #expect(throws: CancellationError.self) { try await Samples.add("n", bytes: 10, to: store, Samples.key("/a")) }
             await #expect(throws: CancellationError.self) { try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/b")) }
             let usage = try await store.usage
@@ -344,7 +344,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
                     opened.withLock { $0 += 1 }
                     return data
                 })
-            let store = SQLiteCacheStore(folder: path, sealing: sealing)
+            let store = SQLiteCacheStore(inFolder: path, sealing: sealing)
             func add(_ url: String, group: String, bytes: Int = 10) async throws {
                 let key = CacheKey(url: try HTTPURL(url), partition: .none)
                 let plain = Samples.head("n", bytes: bytes)
@@ -381,7 +381,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func manyEntriesOfAnOriginAreReadInPages() async throws {
         try await withFolder { path, _ in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             for number in 0..<3 { try await Samples.add("n", bytes: 10, to: store, Samples.key("/\(number)")) }
             let origin = try store.originDigest(Samples.url("/").origin)
             try await store.writer.run { tables in
@@ -399,7 +399,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
     @Test(arguments: [10, 60_000, 400_000]) func aChangedByteIsNeverReturned(bytes: Int) async throws {
         try await withFolder { path, files in
             do {
-                let store = SQLiteCacheStore(folder: path)
+                let store = SQLiteCacheStore(inFolder: path)
                 try await Samples.add("needle", bytes: bytes, to: store, Samples.key("/a"))
                 try await store.removeAll(urls: ["https://a.example/none"])
             }
@@ -420,7 +420,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             }
             #expect(changed > 0)
             let events = RecordedEvents()
-            let store = SQLiteCacheStore(folder: path, onEvent: events.add)
+            let store = SQLiteCacheStore(inFolder: path, onEvent: events.add)
             if let entry = try await store.lookUp(Samples.key("/a")).entries.first {
                 do {
                     #expect(try await Samples.read(entry, in: store) == nil)
@@ -435,7 +435,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func aMissingOrShortFileIsAMissingEntry() async throws {
         try await withFolder { path, files in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             for isShort in [true, false] {
                 try await Samples.add("n", bytes: 300_000, to: store, Samples.key("/a"))
                 let name = path + "/bodies/" + (try #require(files.bodies.first))
@@ -461,7 +461,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
     @Test(arguments: Damage.allCases) func aDamagedOrNewerDatabaseIsReplaced(_ damage: Damage) async throws {
         try await withFolder { path, files in
             do {
-                let store = SQLiteCacheStore(folder: path)
+                let store = SQLiteCacheStore(inFolder: path)
                 for number in 0..<100 { try await Samples.add("n", bytes: 20_000, to: store, Samples.key("/\(number)")) }
                 try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/large"))
             }
@@ -484,7 +484,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             }
             if damage == .otherSecret { #expect(files.permissions("secret") == 0o600) }
             let events = RecordedEvents()
-            let store = SQLiteCacheStore(folder: path, onEvent: events.add)
+            let store = SQLiteCacheStore(inFolder: path, onEvent: events.add)
             for number in 0..<100 {
                 for entry in try await store.lookUp(Samples.key("/\(number)")).entries {
                     _ = try? await Samples.check(entry, in: store)
@@ -526,7 +526,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
                     try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/two", account: account))
                 }
             }
-            try await fill(SQLiteCacheStore(folder: path))
+            try await fill(SQLiteCacheStore(inFolder: path))
             let tables = try SQLiteDatabase(path: database).rows(
                 "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0"
             ) { (name: $0.text(0), page: $0.integer(1)) }
@@ -535,17 +535,17 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             for (name, page) in tables + [(name: "sqlite_schema", page: 1)] {
                 try FileManager.default.removeItem(atPath: path)
                 let events = RecordedEvents()
-                var store = SQLiteCacheStore(folder: path, onEvent: events.add)
+                var store = SQLiteCacheStore(inFolder: path, onEvent: events.add)
                 try await fill(store)
                 // A page in the log comes before the same page in the file.
                 try SQLiteDatabase(path: database).runAll("PRAGMA wal_checkpoint(TRUNCATE)")
-                if !isOpen { store = SQLiteCacheStore(folder: path, onEvent: events.add) }
+                if !isOpen { store = SQLiteCacheStore(inFolder: path, onEvent: events.add) }
                 let file = try FileHandle(forUpdating: URL(fileURLWithPath: database))
                 try file.seek(toOffset: UInt64(page - 1) * 4096)
                 try file.write(contentsOf: Data(repeating: 0xFF, count: 64))
                 try file.close()
                 // The cached pages of open connections are read again after a change by another connection.
-                if isOpen { try await Samples.add("m", bytes: 10, to: SQLiteCacheStore(folder: path), Samples.key("/other")) }
+                if isOpen { try await Samples.add("m", bytes: 10, to: SQLiteCacheStore(inFolder: path), Samples.key("/other")) }
                 do { try await useEverything(store) } catch { Issue.record("\(name): \(error)") }
                 #expect(events.kinds.contains(.replaced) || isOpen, "\(name)")
                 try await useEverything(store)
@@ -564,7 +564,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
         "UPDATE entries SET used = 9223372036854775807", "INSERT INTO writes VALUES (1, -9223372036854775807)",
     ]) func wrongNumbersInTheDatabaseDoNoHarm(change: String) async throws {
         try await withFolder { path, _ in
-            let store = SQLiteCacheStore(folder: path, bytes: 1_000_000, entryBytes: 300_000)
+            let store = SQLiteCacheStore(inFolder: path, bytes: 1_000_000, entryBytes: 300_000)
             let id = try #require(try await Samples.add("n", bytes: 1000, to: store, Samples.key("/one")))
             try SQLiteDatabase(path: path + "/responses.sqlite").runAll(change)
             _ = try await store.usage
@@ -578,7 +578,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func numbersOfAReplacedDatabaseDoNotReturn() async throws {
         try await withFolder { path, _ in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             let first = try #require(try await Samples.add("n", bytes: 10, to: store, Samples.key("/a")))
             let generation = try await store.lookUp(Samples.key("/a")).generation
             for suffix in ["-wal", "-shm", ""] { try FileManager.default.removeItem(atPath: path + "/responses.sqlite" + suffix) }
@@ -592,7 +592,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func aRemovedFolderIsMadeAgain() async throws {
         try await withFolder { path, _ in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             try await Samples.add("n", bytes: 100_000, to: store, Samples.key("/a"))
             try FileManager.default.removeItem(atPath: path)
             #expect(try await store.lookUp(Samples.key("/a")).entries.isEmpty)
@@ -606,7 +606,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func theNumbersOfForgottenAccountsHaveALimit() async throws {
         try await withFolder { path, _ in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             let keys = ["first", "last", "never"].map { Samples.key("/a", account: $0) } + [Samples.key("/a")]
             func areCurrent(_ generation: CacheGeneration) async throws -> [Bool] {
                 var results: [Bool] = []
@@ -637,7 +637,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func anOpeningKeepsTheFilesOfOpenWriters() async throws {
         try await withFolder { path, files in
-            let one = SQLiteCacheStore(folder: path)
+            let one = SQLiteCacheStore(inFolder: path)
             let key = Samples.key("/a")
             let head = Samples.head("n", bytes: 200_000)
             let generation = try await one.lookUp(key).generation
@@ -645,7 +645,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
             try await writer.write(Samples.body("n", bytes: 200_000).prefix(150_000))
             #expect(files.bodies.count == 1)
             _ = FileManager.default.createFile(atPath: path + "/bodies/0123456789abcdef", contents: Data(count: 10))
-            let two = SQLiteCacheStore(folder: path)
+            let two = SQLiteCacheStore(inFolder: path)
             #expect(try await two.usage.entries == 0)
             #expect(files.bodies.count == 1, "\(files.bodies)")
             try await writer.write(Data(Samples.body("n", bytes: 200_000).dropFirst(150_000)))
@@ -659,7 +659,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func unpublishedFilesCount() async throws {
         try await withFolder { path, files in
-            let store = SQLiteCacheStore(folder: path, bytes: 4_000_000, entryBytes: 1_000_000)
+            let store = SQLiteCacheStore(inFolder: path, bytes: 4_000_000, entryBytes: 1_000_000)
             var writers: [any CacheWriter] = []
             var refused = 0
             for number in 0..<8 {
@@ -687,7 +687,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func manySmallBodiesInProgressUseLittleMemory() async throws {
         try await withFolder { path, files in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             var writers: [any CacheWriter] = []
             for number in 0..<60 {
                 let key = Samples.key("/\(number)")
@@ -711,7 +711,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
 
     @Test func theDatabaseShrinksAfterARemoval() async throws {
         try await withFolder { path, _ in
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             for number in 0..<200 { try await Samples.add("n", bytes: 60_000, to: store, Samples.key("/\(number)")) }
             try await store.removeAll()
             let size = try FileManager.default.attributesOfItem(atPath: path + "/responses.sqlite")[.size] as? Int ?? 0
@@ -744,7 +744,7 @@ private func withFolder(_ body: (String, StoreFiles) async throws -> Void) async
     @Test func aFullDiskFailsTheWriterAndLeavesNothing() async throws {
         try await withFolder { path, files in
             let disk = DiskFull()
-            let store = SQLiteCacheStore(folder: path, calls: disk.calls)
+            let store = SQLiteCacheStore(inFolder: path, calls: disk.calls)
             try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/a"))
             disk.isFull.value = true
             await #expect(throws: FileWriteError.self) { try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/b")) }
