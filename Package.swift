@@ -267,7 +267,9 @@ let package = Package(
         ),
         .testTarget(
             name: "ErrandCacheTests",
-            dependencies: ["ErrandCache", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandStoreConformance", "ErrandTesting"]
+            dependencies: [
+                "ErrandCache", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandStoreConformance", "ErrandTesting", "TestSupport",
+            ]
         ),
         .testTarget(
             name: "ErrandSQLiteTests",

@@ -161,7 +161,7 @@ import Testing
                 .wrapped(
                     by: limit))
 
-        let recording = try Recording(path: "/nowhere", mode: .all)
+        let recording = try Recording(atPath: "/nowhere", mode: .all)
         await send(HTTPStack(wire).record(on: recording))
         passage.record("\(recording.log.entries.count) recorded")
         return passage.all

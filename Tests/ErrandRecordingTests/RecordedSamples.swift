@@ -62,7 +62,7 @@ extension TestFolder {
         keepsUnknownText: Bool = true
     ) async throws -> HARLog {
         let recording = try Recording(
-            path: file("a.har"), mode: .all, secrets: secrets, bodyLimitBytes: bodyLimitBytes, keepsUnknownText: keepsUnknownText)
+            atPath: file("a.har"), mode: .all, secrets: secrets, bodyLimitBytes: bodyLimitBytes, keepsUnknownText: keepsUnknownText)
         let stack = transport.record(on: recording)
         for request in requests {
             guard let response = try? await stack.send(request) else { continue }
@@ -73,6 +73,6 @@ extension TestFolder {
     }
 
     func replay(matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false) throws -> HTTPStack {
-        HTTPStack(try ReplayTransport(path: file("a.har"), matching: matcher, allowsRepeats: allowsRepeats))
+        HTTPStack(try ReplayTransport(atPath: file("a.har"), matching: matcher, allowsRepeats: allowsRepeats))
     }
 }

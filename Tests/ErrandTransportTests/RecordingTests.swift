@@ -16,7 +16,7 @@ extension TransportTests {
         func onlyANewConnectionHasConnectingTimes(by tested: TestedTransport) async throws {
             let server = try await NginxServer.shared()
             let folder = try TestFolder("recording")
-            let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
+            let recording = try Recording(atPath: folder.file("a.har"), mode: .all, keepsUnknownText: true)
             try await tested.run {
                 $0.tls.extraRootsPEMFiles = [server.certificates.authority]
                 $0.allowsHTTP2 = false

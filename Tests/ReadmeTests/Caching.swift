@@ -27,7 +27,7 @@ nonisolated struct Weather: Sendable {
 
 #if SQLite
 func makeDurableWeather(in caches: URL) -> Weather {
-    Weather(store: SQLiteCacheStore(folder: caches.appending(path: "responses").path))
+    Weather(store: SQLiteCacheStore(inFolder: caches.appending(path: "responses").path))
 }
 #endif
 

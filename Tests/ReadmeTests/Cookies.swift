@@ -58,6 +58,6 @@ func exchangeWithCURL(_ jar: CookieJar, file: URL) async throws {
 
     // The text has the values of the cookies, which are secrets: only the owner may read the file.
     let text = CookieFile.netscape(of: jar.cookies)
-    try await ResponseBody.text(text).write(toFile: file.path)
+    try await ResponseBody.text(text).write(toPath: file.path)
 }
 #endif

@@ -170,7 +170,7 @@ import Testing
         values["LogDetail.body()"] = bytes(LogDetail.body().bodyLimitBytes ?? 0)
         values["Instruments.seriesLimit"] = number(Instruments.seriesLimit)
         values["Instruments.outcomeLimit"] = number(Series.outcomeLimit)
-        values["Recording.bodyLimitBytes"] = bytes(try Recording(path: "/nowhere.har", mode: .all).bodyLimitBytes)
+        values["Recording.bodyLimitBytes"] = bytes(try Recording(atPath: "/nowhere.har", mode: .all).bodyLimitBytes)
         values["StubTransport.bodyLimitBytes"] = bytes(StubTransport.bodyLimitBytes)
         return values
     }

@@ -4,7 +4,7 @@ import ErrandRecording
 // The samples of the article "ExportingHAR", unchanged: `ReadmeTests` compares each sample with this file.
 
 func exportSession(over network: HTTPStack, to path: String, _ work: (APIClient) async throws -> Void) async throws {
-    try await network.exportHAR(to: path) { recorded in  // replaces the file
+    try await network.exportHAR(toPath: path) { recorded in  // replaces the file
         try await work(APIClient(recorded.retry().server("https://desk.example")))
     }
 }
@@ -27,7 +27,7 @@ actor Diagnostics {
         return APIClient(stack.retry().server("https://desk.example"))
     }
 
-    func start(path: String) throws { recording = try Recording(path: path, mode: .all, bodyLimitBytes: 64 * 1024) }
+    func start(path: String) throws { recording = try Recording(atPath: path, mode: .all, bodyLimitBytes: 64 * 1024) }
 
     func stop() throws {
         try recording?.save()

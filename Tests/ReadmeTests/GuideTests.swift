@@ -41,7 +41,7 @@ import Testing
             }
             #expect(stub.requests.count == count, "the mode all sends each request")
         }
-        let recording = try Recording(path: folder.file("session.har"), mode: .newEpisodes)
+        let recording = try Recording(atPath: folder.file("session.har"), mode: .newEpisodes)
         printSession(recording)
         let entry = try #require(recording.log.entries.first)
         let shown = try ReadmeTests.text(of: ReadmeTests.guides + "ExportingHAR.md")
@@ -56,12 +56,12 @@ import Testing
         _ = try await diagnostics.api.data(Endpoint<Void>.get("/b"))
         #expect(try HARLog(fileContent: Data(contentsOf: URL(fileURLWithPath: folder.file("diagnostics.har")))).entries.count == 1)
 
-        let some = try Recording(path: folder.file("some.har"), mode: .all)
+        let some = try Recording(atPath: folder.file("some.har"), mode: .all)
         let api = makeRecorded(HTTPStack(stub), on: some)
         for path in ["/tickets/1", "/other"] { _ = try await api.data(Endpoint<Void>.get(PathTemplate(verbatim: path))) }
         #expect(some.log.entries.map(\.request.url) == ["https://desk.example/tickets/1"])
 
-        let all = try Recording(path: folder.file("all.har"), mode: .all)
+        let all = try Recording(atPath: folder.file("all.har"), mode: .all)
         let recorded = APIClient(stub.record(on: all).server("https://desk.example"))
         try await signInUnrecorded(recorded, "a-password")
         try await hideCards(recorded, "4111-1111")
@@ -258,7 +258,7 @@ import Testing
         #expect(HTTPStack.bare.metrics(factory: metrics).redirect().retry().orderProblems.isEmpty)
         #expect(!HTTPStack.bare.redirect().retry().metrics(factory: metrics).orderProblems.isEmpty)
         // Recording changes nothing about the place.
-        let recording = try Recording(path: "/nowhere.har", mode: .all)
+        let recording = try Recording(atPath: "/nowhere.har", mode: .all)
         #expect(HTTPStack.default.record(on: recording).metrics(factory: metrics).orderProblems.isEmpty)
     }
     #endif

@@ -27,7 +27,7 @@ import Testing
 #endif
 
 func tickets(over network: HTTPStack, recordedIn path: String, token: String) async throws -> [Ticket] {
-    let recording = try Recording(path: path, mode: .once, secrets: [token])
+    let recording = try Recording(atPath: path, mode: .once, secrets: [token])
     let api = APIClient(network.record(on: recording).server("https://desk.example", headers: [.authorization: "Bearer \(token)"]))
     return try await recording.saving { try await api.get("/tickets") }
 }

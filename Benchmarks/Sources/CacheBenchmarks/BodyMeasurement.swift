@@ -11,7 +11,7 @@ enum BodyMeasurement {
     /// - Parameter url: the URL of the body, to which a query is added, so that each response is a new entry.
     static func of(_ url: String, count: Int, folder: String) async throws -> String {
         let transport = NIOTransport()
-        let store = SQLiteCacheStore(folder: folder)
+        let store = SQLiteCacheStore(inFolder: folder)
         let plain = HTTPStack(transport)
         let cached = plain.cache(in: store)
         func request(_ number: Int) throws -> Request { try Request(.get, url: "\(url)?\(number)") }

@@ -10,7 +10,7 @@ enum MissMeasurement {
     /// Returns the largest number of bytes that have waited for the store at the same time, the number of stored bodies, and the time of
     /// all bodies.
     static func of(_ count: Int, folder: String) async throws -> String {
-        let store = SQLiteCacheStore(folder: folder, entryBytes: 32 << 20)
+        let store = SQLiteCacheStore(inFolder: folder, entryBytes: 32 << 20)
         let stack = HTTPStack(MemoryOrigin(bodyBytes: bodyBytes)).cache(in: store)
         let start = ContinuousClock.now
         try await withThrowingTaskGroup(of: Int.self) { group in

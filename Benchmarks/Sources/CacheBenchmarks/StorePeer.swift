@@ -47,7 +47,7 @@ struct StorePeer: CallPeer {
         case "memory": store = measured == .many ? Self.largeStore() : MemoryCacheStore()
         case "disk":
             guard let folder = getenv("BENCHMARK_FOLDER").map({ String(cString: $0) }) else { throw WrongResponse("no BENCHMARK_FOLDER") }
-            store = measured == .many ? Self.largeStore(inFolder: folder) : SQLiteCacheStore(folder: folder)
+            store = measured == .many ? Self.largeStore(inFolder: folder) : SQLiteCacheStore(inFolder: folder)
         default: return nil
         }
         stack = HTTPStack(MemoryOrigin(bodyBytes: bodyBytes)).cache(in: store)
@@ -90,7 +90,7 @@ struct StorePeer: CallPeer {
     /// Returns a store with room for many entries.
     static func largeStore() -> MemoryCacheStore { MemoryCacheStore(bytes: 1 << 30, entries: 2 * manyEntries, entryBytes: 1 << 20) }
     static func largeStore(inFolder folder: String) -> SQLiteCacheStore {
-        SQLiteCacheStore(folder: folder, bytes: 1 << 30, entries: 2 * manyEntries)
+        SQLiteCacheStore(inFolder: folder, bytes: 1 << 30, entries: 2 * manyEntries)
     }
 
     static func fill(_ store: some CacheStore, count: Int, bodyBytes: Int) async throws {

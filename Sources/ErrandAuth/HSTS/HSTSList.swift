@@ -113,7 +113,7 @@ public final class HSTSList: Sendable {
         let host = HSTSHost(
             checked: name, includesSubdomains: policy.includesSubdomains,
             expires: time.advanced(by: policy.maxAge), noted: time)
-        if table.withLock({ $0.note(host) }) { writer.begin { [self] in try await write() } }
+        if table.withLock({ $0.note(host) }) { writeInBackground() }
     }
 
     // MARK: - The store
@@ -143,37 +143,42 @@ public final class HSTSList: Sendable {
         }
     }
 
-    /// Writes the entries that the store does not have yet. Call this function before the app ends.
+    /// Writes all changes to the store, and waits until the changes are durable. If the task is cancelled, the changes are still written.
     ///
-    /// If the caller is cancelled, the write continues.
+    /// Call this function before a program ends. Without a store, the function does nothing.
     ///
-    /// - Throws: the error of the store (the entries are kept); `CancellationError` if the caller is cancelled.
+    /// - Throws: the error of the store. The changes are kept, and the next write tries again.
     public func save() async throws {
-        guard store != nil, table.withLock(\.hasNews) else { return }
-        try await writer.finish { [self] in try await write() }
+        guard table.withLock(\.isPending) else { return }
+        try await runShielded { [self] in try await writer.finish { [self] in try await write() } }
     }
 
-    /// Writes the entries that the store does not have yet. The next call of the stack reports a failure.
+    /// Begins to write, unless the store already has all changes.
+    private func writeInBackground() {
+        if table.withLock(\.isPending) { writer.begin { [self] in try await write() } }
+    }
+
+    /// Writes until the store has all changes. The next call of the stack reports a failure.
     private func write() async throws {
-        let news = table.withLock(\.news)
-        guard let store, !news.isEmpty else { return }
+        guard let store else { return }
         do {
-            let hosts = try await store.apply(news)
-            table.withLock { $0.finish(news, hosts) }
+            while table.withLock(\.isPending) {
+                let batch = table.withLock(\.batch)
+                // A removal of all hosts includes the hosts that only the store has.
+                let hosts = batch.notes.isEmpty ? try await store.load() : try await store.apply(batch.notes)
+                table.withLock { $0.finish(batch, hosts) }
+            }
         } catch {
             table.withLock { $0.fail(error) }
             throw error
         }
     }
 
-    /// Removes all noted hosts, in memory and in the store. The preloaded hosts stay.
-    ///
-    /// - Throws: the errors of ``load()`` and ``save()``. Even after an error, the hosts in memory are removed.
-    public func removeAll() async throws {
-        let loading = await Result(of: { try await load() })
+    /// Removes all noted hosts. The preloaded hosts stay. The hosts of the store are removed in the background: ``save()`` waits for this
+    /// write.
+    public func removeAll() {
         table.withLock { [time] in $0.removeAll(at: time) }
-        try await save()
-        try loading.get()
+        writeInBackground()
     }
 
     /// The failure of the store that was not reported yet; `nil` if there is no such failure. Each failure is returned once.

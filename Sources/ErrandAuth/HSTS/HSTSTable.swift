@@ -13,6 +13,8 @@ struct HSTSTable: Sendable {
     private let isStored: Bool
     private var entries = BoundedTable<String, Entry>(limit: HSTSList.limit)
     private var changes = BoundedTable<String, HSTSHost>(limit: HSTSList.limit)
+    /// The time of the last removal of all hosts, until the store has removed its hosts.
+    private var removal: HTTPDate?
     /// Whether the hosts of the store are among the entries.
     private(set) var isLoaded = false
     private var nextLoad: HTTPDate?
@@ -62,13 +64,12 @@ struct HSTSTable: Sendable {
         return true
     }
 
-    /// Removes all hosts, and records the removals for the store.
+    /// Removes all hosts, and records the removals for the store. The store may have more hosts, which the next write removes.
     mutating func removeAll(at now: HTTPDate) {
         let hosts = hosts
         entries = BoundedTable(limit: HSTSList.limit)
-        for host in hosts {
-            _ = record(HSTSHost(checked: host.name, includesSubdomains: host.includesSubdomains, expires: now, noted: now))
-        }
+        removal = isStored ? now : nil
+        for host in hosts { _ = record(host.removed(at: now)) }
     }
 
     // MARK: - Loading
@@ -86,7 +87,8 @@ struct HSTSTable: Sendable {
         return failure
     }
 
-    /// Adds the hosts of the store to the table. If the table has a later entry of a host, the later entry is kept.
+    /// Adds the hosts of the store to the table. If the table has a later entry of a host, the later entry is kept. Hosts from before a
+    /// removal of all hosts are not added, and are recorded as removed.
     mutating func adopt(_ stored: [HSTSHost]) {
         isLoaded = true
         var hosts: [String: Entry] = [:]
@@ -94,6 +96,10 @@ struct HSTSTable: Sendable {
         for host in stored where changes[host.name] == nil {
             let known = entries[host.name]?.host
             if host == known || host.noted < known?.noted ?? host.noted || host.isRemoved && known == nil { continue }
+            if let removal, known == nil, host.noted <= removal {
+                _ = record(host.removed(at: removal))
+                continue
+            }
             hosts[host.name] = Entry(host: host, stored: host.noted)
             isChanged = true
         }
@@ -108,21 +114,35 @@ struct HSTSTable: Sendable {
 
     // MARK: - Writing
 
-    /// Whether the store does not have all entries.
-    var hasNews: Bool { !changes.isEmpty }
+    /// The changes of one write.
+    struct Batch: Sendable {
+        /// The entries that the store does not have.
+        let notes: [HSTSHost]
+        fileprivate let removal: HTTPDate?
+    }
 
-    /// The entries that the store does not have.
-    var news: [HSTSHost] { changes.entries.map(\.value) }
+    /// Whether the store lacks a change.
+    var isPending: Bool { !changes.isEmpty || removal != nil }
 
-    /// Records that the store has these entries, and adds the hosts of the store to the table.
-    mutating func finish(_ written: [HSTSHost], _ stored: [HSTSHost]) {
+    /// The changes that the store lacks.
+    var batch: Batch { Batch(notes: changes.entries.map(\.value), removal: removal) }
+
+    /// Records that the store has these changes, and adds the hosts of the store to the table.
+    mutating func finish(_ written: Batch, _ stored: [HSTSHost]) {
         // A host may have received a newer entry during the write.
-        for host in written where changes[host.name] == host { changes.removeValue(forKey: host.name) }
+        for host in written.notes where changes[host.name] == host { changes.removeValue(forKey: host.name) }
+        // Another process may have stored hosts before the removal.
         adopt(stored)
+        if removal == written.removal { removal = nil }
     }
 }
 
 extension HSTSHost {
+    /// Returns the entry that removes the host.
+    fileprivate func removed(at date: HTTPDate) -> HSTSHost {
+        HSTSHost(checked: name, includesSubdomains: includesSubdomains, expires: date, noted: date)
+    }
+
     /// The time from the entry to the expiry; `nil` if the entry has no expiry.
     fileprivate var lifetime: Duration? { expires.map { noted.duration(to: $0) } }
 }

@@ -35,16 +35,16 @@ extension ResponseBody {
             abandon()
             throw error
         }
-        return try await write(toFile: path, options: options)
+        return try await write(toPath: path, options: options)
     }
 
     /// Writes the body to the file at `path`. See ``write(to:options:)``.
     @discardableResult
-    @concurrent public func write(toFile path: String, options: FileWriteOptions = .standard) async throws -> Int64 {
-        try await write(toFile: path, options: options, calls: .system)
+    @concurrent public func write(toPath path: String, options: FileWriteOptions = .standard) async throws -> Int64 {
+        try await write(toPath: path, options: options, calls: .system)
     }
 
-    @concurrent func write(toFile path: String, options: FileWriteOptions, calls: FileCalls) async throws -> Int64 {
+    @concurrent func write(toPath path: String, options: FileWriteOptions, calls: FileCalls) async throws -> Int64 {
         // The iterator is created before the checks. If a check throws, the iterator is released, which abandons the body.
         var iterator = makeAsyncIterator()
         if let limitBytes = options.limitBytes, let expectedLength, expectedLength > limitBytes { throw tooLarge(limitBytes) }

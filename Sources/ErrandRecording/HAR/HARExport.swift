@@ -4,7 +4,7 @@ extension HTTPSender {
     /// Records each exchange that `body` makes over this stack, and then writes the exchanges to an HTTP archive.
     ///
     /// ```swift
-    /// let user = try await stack.exportHAR(to: "session.har", secrets: [apiKey]) { recorded in
+    /// let user = try await stack.exportHAR(toPath: "session.har", secrets: [apiKey]) { recorded in
     ///     try await APIClient(recorded.retry().server("https://api.example")).get("/users/7", as: User.self)
     /// }
     /// ```
@@ -30,9 +30,9 @@ extension HTTPSender {
     ///     of the file can't be created.
     ///   - ``InvalidRecordingError`` if one of `secrets` is too short.
     public func exportHAR<Result>(
-        to path: String, secrets: [String] = [], _ body: (_ recorded: HTTPStack) async throws -> Result
+        toPath path: String, secrets: [String] = [], _ body: (_ recorded: HTTPStack) async throws -> Result
     ) async throws -> Result {
-        let recording = try Recording(path: path, mode: .all, secrets: secrets)
+        let recording = try Recording(atPath: path, mode: .all, secrets: secrets)
         try recording.prepareFile()
         return try await recording.saving { try await body(record(on: recording)) }
     }

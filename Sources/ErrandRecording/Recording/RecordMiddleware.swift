@@ -4,7 +4,7 @@ public import ErrandCore
 /// recorded, and which are replayed.
 ///
 /// ```swift
-/// let recording = try Recording(path: "Fixtures/users.har", mode: .once, secrets: [apiKey])
+/// let recording = try Recording(atPath: "Fixtures/users.har", mode: .once, secrets: [apiKey])
 /// let stack = transport.record(on: recording).retry()
 /// // …
 /// try recording.save()

@@ -7,7 +7,7 @@ internal import Synchronization
 /// exchanges. ``ReplayTransport`` only replays the exchanges.
 ///
 /// ```swift
-/// let recording = try Recording(path: "Fixtures/users.har", mode: .once, secrets: [apiKey])
+/// let recording = try Recording(atPath: "Fixtures/users.har", mode: .once, secrets: [apiKey])
 /// let client = APIClient(transport.record(on: recording).server("https://api.example"))
 /// …
 /// try recording.save()     // writes the file the first time; later runs replay it and write nothing
@@ -31,7 +31,7 @@ public final class Recording: Sendable, CustomStringConvertible {
         case newEpisodes
         /// Every request is replayed from the file.
         case none
-        /// Every exchange is recorded, and the file is replaced. For exports, you can use `exportHAR(to:secrets:_:)` instead.
+        /// Every exchange is recorded, and the file is replaced. For exports, you can use `exportHAR(toPath:secrets:_:)` instead.
         case all
     }
 
@@ -86,7 +86,7 @@ public final class Recording: Sendable, CustomStringConvertible {
     /// - Throws: ``InvalidRecordingError`` if the file isn't an HTTP archive or can't be read, or if one of `secrets` has fewer than 4
     ///   bytes.
     public init(
-        path: String, mode: Mode, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
+        atPath path: String, mode: Mode, matching matcher: RecordingMatcher = .standard, secrets: [String] = [],
         allowsRepeats: Bool = false, bodyLimitBytes: Int = 16 * 1024 * 1024, keepsCodedBodies: Bool = false,
         keepsUnknownText: Bool = false, clock: any Clock<Duration> = ContinuousClock(), date: @escaping @Sendable () -> Date = { Date() }
     ) throws {

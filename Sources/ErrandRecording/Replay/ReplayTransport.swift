@@ -4,7 +4,7 @@ internal import Synchronization
 /// A transport that uses no network, and returns only responses from a recording.
 ///
 /// ```swift
-/// let client = APIClient(try ReplayTransport(path: "Fixtures/users.har").server("https://api.example"))
+/// let client = APIClient(try ReplayTransport(atPath: "Fixtures/users.har").server("https://api.example"))
 /// ```
 ///
 /// The transport also reads files that browsers export. A request that matches no exchange fails with ``NoRecordedExchangeError``,
@@ -38,12 +38,12 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     ///   - clock: the clock for the waits of a replay with the timing `recorded`.
     /// - Throws: ``InvalidRecordingError`` if there is no such file, or if it isn't an HTTP archive.
     public convenience init(
-        path: String, matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false, timing: Timing = .none,
+        atPath path: String, matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false, timing: Timing = .none,
         clock: any Clock<Duration> = ContinuousClock()
     ) throws {
         guard FileManager.default.fileExists(atPath: path) else { throw InvalidRecordingError(path: path, reason: "there is no such file") }
         self.init(
-            try Recording(path: path, mode: .none, matching: matcher, allowsRepeats: allowsRepeats, clock: clock), timing: timing)
+            try Recording(atPath: path, mode: .none, matching: matcher, allowsRepeats: allowsRepeats, clock: clock), timing: timing)
     }
 
     /// The transport streams response bodies, and returns their recorded trailer fields.

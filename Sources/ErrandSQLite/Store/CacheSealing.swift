@@ -7,7 +7,7 @@ public import ErrandCore
 /// let sealing = CacheSealing(
 ///     seal: { try AES.GCM.seal($0, using: key).combined! },
 ///     open: { try AES.GCM.open(AES.GCM.SealedBox(combined: $0), using: key) })
-/// let store = SQLiteCacheStore(folder: path, sealing: sealing)
+/// let store = SQLiteCacheStore(inFolder: path, sealing: sealing)
 /// ```
 ///
 /// URLs, heads and bodies are sealed. Numbers, such as lengths and times, are not sealed. The keyed digests by which entries are found are

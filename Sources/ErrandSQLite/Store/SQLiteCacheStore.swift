@@ -6,7 +6,7 @@ internal import Synchronization
 /// A store of responses on the disk, over the system's SQLite. Several processes may use the same folder at the same time.
 ///
 /// ```swift
-/// let store = SQLiteCacheStore(folder: caches + "/responses", onEvent: { print($0) })
+/// let store = SQLiteCacheStore(inFolder: caches + "/responses", onEvent: { print($0) })
 /// let stack = HTTPStack.default.cache(in: store)
 /// ```
 ///
@@ -81,16 +81,16 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     ///     entries.
     ///   - onEvent: a closure that is called after an event, on a thread that may block.
     public convenience init(
-        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
+        inFolder folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
         sealing: CacheSealing? = nil, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) {
         self.init(
-            folder: folder, bytes: bytes, entries: entries, entryBytes: entryBytes, sealing: sealing, calls: .system, onEvent: onEvent)
+            inFolder: folder, bytes: bytes, entries: entries, entryBytes: entryBytes, sealing: sealing, calls: .system, onEvent: onEvent)
     }
 
     /// - Parameter calls: the system's calls for the files of bodies.
     init(
-        folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
+        inFolder folder: String, bytes: Int64 = defaultLimitBytes, entries: Int = defaultEntryLimit, entryBytes: Int64? = nil,
         sealing: CacheSealing? = nil, calls: FileCalls, onEvent: @escaping @Sendable (Event) -> Void = { _ in }
     ) {
         precondition(!folder.isEmpty, "folder must not be empty")
@@ -353,7 +353,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
 }
 
 extension CacheStore where Self == SQLiteCacheStore {
-    /// Returns a new store on the disk: `stack.cache(in: .disk(folder))`.
+    /// Returns a new store on the disk: `stack.cache(in: .disk(inFolder: folder))`.
     ///
     /// - Parameters:
     ///   - folder: the path of the folder. Use a folder of its own for the store: put no other files into the folder. Only the user who
@@ -361,9 +361,9 @@ extension CacheStore where Self == SQLiteCacheStore {
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     public static func disk(
-        _ folder: String, bytes: Int64 = SQLiteCacheStore.defaultLimitBytes, entries: Int = SQLiteCacheStore.defaultEntryLimit
+        inFolder folder: String, bytes: Int64 = SQLiteCacheStore.defaultLimitBytes, entries: Int = SQLiteCacheStore.defaultEntryLimit
     ) -> SQLiteCacheStore {
-        SQLiteCacheStore(folder: folder, bytes: bytes, entries: entries)
+        SQLiteCacheStore(inFolder: folder, bytes: bytes, entries: entries)
     }
 }
 #endif

@@ -129,11 +129,47 @@ import Testing
         let store = RecordingHSTSStore([try host("a.example", noted: -10)])
         let hosts = HSTSList(preloaded: [try HSTSHost("c.example")], store: store) { [date] in date.date }
         try hosts.note("max-age=60", from: "https://b.example/")
-        try await hosts.removeAll()
+        hosts.removeAll()
+        #expect(hosts.names == [".c.example"])
+        try await hosts.save()
         #expect(hosts.names == [".c.example"] && store.state.value.hosts.allSatisfy(\.isRemoved) && store.state.value.hosts.count == 2)
         let other = self.hosts(store)
         try await other.load()
         #expect(other.names == [])
+    }
+
+    @Test func aRemovalIncludesTheHostsOfOtherLists() async throws {
+        let store = RecordingHSTSStore()
+        let (first, second) = (hosts(store), hosts(store))
+        try await first.load()
+        try second.note("max-age=60", from: "https://a.example/")
+        try await second.save()
+        first.removeAll()
+        try await first.save()
+        #expect(store.state.value.hosts.map(\.isRemoved) == [true])
+        // After the removal, hosts can be noted again, also in the same second.
+        try first.note("max-age=60", from: "https://a.example/")
+        try await first.save()
+        #expect(first.names == ["a.example"] && store.state.value.hosts.map(\.isRemoved) == [false])
+    }
+
+    @Test func aRemovalWithoutHostsWritesNothing() async throws {
+        let store = RecordingHSTSStore()
+        let hosts = hosts(store)
+        hosts.removeAll()
+        try await hosts.save()
+        #expect(store.state.value.notes.isEmpty)
+    }
+
+    @Test func aCancelledSaveStillWaitsForItsWrite() async throws {
+        let store = RecordingHSTSStore()
+        let hosts = hosts(store)
+        try hosts.note("max-age=60", from: "https://a.example/")
+        try await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await hosts.save()
+        }.value
+        #expect(store.state.value.hosts == [try host("a.example")])
     }
 
     @Test func anOlderNoteOfTheStoreDoesNotReplaceALaterNote() async throws {

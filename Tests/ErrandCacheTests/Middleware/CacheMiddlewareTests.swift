@@ -2,6 +2,7 @@ import ErrandCore
 import ErrandMiddleware
 import ErrandTesting
 import HTTPTypes
+import TestSupport
 import Testing
 
 @testable import ErrandCache
@@ -336,14 +337,13 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     }
 
     @Test func aTransportThatDecodesGetsNoRestOfABody() async throws {
-        struct Lost: Error {}
         let store = MemoryCacheStore()
         let plain = CachedOrigin(in: store) { request, _ in
             reply(
                 to: request, ["Cache-Control: max-age=60", "ETag: \"1\"", "Content-Length: 10"],
-                source: TestSource(["hello"], end: .failure(Lost())))
+                source: TestSource(["hello"], end: .failure(TestError())))
         }
-        await #expect(throws: Lost.self) { try await plain.get(request()) }
+        await #expect(throws: TestError.self) { try await plain.get(request()) }
         let decoding = CachedOrigin(in: store, decodes: true) { request, _ in
             reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", body: ["helloworld"])
         }

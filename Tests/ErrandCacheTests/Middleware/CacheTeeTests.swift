@@ -2,6 +2,7 @@ import ErrandCore
 import ErrandTesting
 import HTTPTypes
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ErrandCache
@@ -19,11 +20,10 @@ import Testing
     // MARK: Torn bodies
 
     @Test(arguments: StoreKind.allCases) func aTornBodyIsNeverPublished(_ kind: StoreKind) async throws {
-        struct Lost: Error {}
         let cache = CachedOrigin(in: kind.store) { request, _ in
-            reply(to: request, ["Cache-Control: max-age=60"], source: TestSource(["hello"], end: .failure(Lost())))
+            reply(to: request, ["Cache-Control: max-age=60"], source: TestSource(["hello"], end: .failure(TestError())))
         }
-        await #expect(throws: Lost.self) { try await cache.get(request()) }
+        await #expect(throws: TestError.self) { try await cache.get(request()) }
         try await expectNothingHeld(cache.store)
         #expect(try await cache.store.usage.entries == 0)
     }
@@ -38,10 +38,9 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases) func aCutBodyWithAStrongValidatorIsCompletedLater(_ kind: StoreKind) async throws {
-        struct Lost: Error {}
         let cache = CachedOrigin(in: kind.store) { request, number in
             switch number {
-            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(Lost())))
+            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(TestError())))
             default:
                 reply(
                     to: request,
@@ -49,7 +48,7 @@ import Testing
                     source: TestSource(["wo", "rld"]))
             }
         }
-        await #expect(throws: Lost.self) { try await cache.get(request()) }
+        await #expect(throws: TestError.self) { try await cache.get(request()) }
         try await until { try entryCount(cache.store) == 1 }
         let whole = try await cache.send(request())
         #expect(cache.origin.sent[1].headers[.range] == "bytes=5-" && cache.origin.sent[1].headers[.ifRange] == "\"1\"")
@@ -73,10 +72,9 @@ import Testing
             ("5-9223372036854775805/9223372036854775806", "9223372036854775801"), ("0-0/1", "1"), ("5-9223372036854775807/*", "5"),
         ])
     func noNumberOfAServerIsTrusted(_ kind: StoreKind, _ numbers: (range: String, length: String)) async throws {
-        struct Lost: Error {}
         let cache = CachedOrigin(in: kind.store) { request, number in
             switch number {
-            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(Lost())))
+            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(TestError())))
             case 2 where request.headers[.range] != nil:
                 reply(
                     to: request,
@@ -88,7 +86,7 @@ import Testing
             default: reply(to: request, "Cache-Control: no-store", body: ["another"])
             }
         }
-        await #expect(throws: Lost.self) { try await cache.get(request()) }
+        await #expect(throws: TestError.self) { try await cache.get(request()) }
         try await until { try entryCount(cache.store) == 1 }
         let outcome = try? await cache.get(request()).0
         #expect(outcome == "another", "the 206 does not complete the first response")
@@ -137,10 +135,9 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases) func aChangedRepresentationIsNotCombined(_ kind: StoreKind) async throws {
-        struct Lost: Error {}
         let cache = CachedOrigin(in: kind.store) { request, number in
             switch number {
-            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(Lost())))
+            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(TestError())))
             case 2:
                 reply(
                     to: request, ["ETag: \"2\"", "Content-Range: bytes 5-9/10", "Content-Length: 5"], status: 206,
@@ -148,7 +145,7 @@ import Testing
             default: reply(to: request, "Cache-Control: max-age=60", "ETag: \"2\"", body: ["another"])
             }
         }
-        await #expect(throws: Lost.self) { try await cache.get(request()) }
+        await #expect(throws: TestError.self) { try await cache.get(request()) }
         try await until { try entryCount(cache.store) == 1 }
         #expect(try await cache.get(request()).0 == "another")
         #expect(cache.origin.sent[2].headers[.range] == nil)

@@ -1,6 +1,7 @@
 import ErrandCore
 import ErrandFormats
 import HTTPTypes
+import TestSupport
 
 @testable import ErrandCache
 
@@ -28,8 +29,6 @@ struct PureCache {
         /// Whether no request was sent.
         var isHit: Bool { sent.isEmpty }
     }
-
-    struct Lost: Error {}
 
     struct Stored {
         var entry: CacheEntry
@@ -63,7 +62,7 @@ struct PureCache {
         guard
             let asked = CacheRequest(
                 request, mode: mode, scope: engine.policy.scope, bodyDigest: Array((request.headers[.custom("Body")] ?? "").utf8))
-        else { throw Lost() }
+        else { throw TestError() }
         var outcome = Outcome(head: HTTPResponse(status: .ok), body: [], status: nil, sent: [])
         switch engine.decide(asked, among: entries(asked), at: now) {
         case .serve(let serving): serve(serving, asked, &outcome)
@@ -100,7 +99,7 @@ struct PureCache {
         let sentAt = now
         advance(delay)
         guard let reply = server(sent) else {
-            guard let serving = engine.fallback(for: request, after: forward, at: now) else { throw Lost() }
+            guard let serving = engine.fallback(for: request, after: forward, at: now) else { throw TestError() }
             return serve(serving, request, &outcome)
         }
         let reception = engine.receive(reply.head, to: request, after: forward, among: entries(request), sentAt: sentAt, at: now)
@@ -120,7 +119,7 @@ struct PureCache {
             finish(completion.write, reply, reception, request)
         case .sendAgain(let next):
             perform(reception, request)
-            guard attempts > 1 else { throw Lost() }
+            guard attempts > 1 else { throw TestError() }
             try exchange(request, next, &outcome, attempts: attempts - 1)
         }
     }

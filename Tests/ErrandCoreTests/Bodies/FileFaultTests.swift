@@ -52,7 +52,7 @@ import Testing
         }
         let chunks = Self.chunks(5)
         do {
-            _ = try await body(chunks).write(toFile: target.path, options: .standard, calls: calls)
+            _ = try await body(chunks).write(toPath: target.path, options: .standard, calls: calls)
             #expect(failing == nil)
         } catch let error as FileWriteError {
             #expect(failing != nil && error.code == ENOSPC)
@@ -83,7 +83,7 @@ import Testing
             }
         let source = ScriptedBodySource(chunks: Self.chunks(3), then: ending)
         let task = Task { [path = target.path] in
-            try await ResponseBody(source).write(toFile: path, options: options, calls: calls)
+            try await ResponseBody(source).write(toPath: path, options: options, calls: calls)
         }
         if course == .cancelled {
             await source.reachedEnding.waitIgnoringCancellation()
@@ -104,10 +104,10 @@ import Testing
             seen.change { $0.append((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []) }
             return FileCalls.system.synchronize(descriptor)
         }
-        _ = try await body(Self.chunks(1)).write(toFile: target.path, options: FileWriteOptions(synchronizesToDisk: true), calls: calls)
+        _ = try await body(Self.chunks(1)).write(toPath: target.path, options: FileWriteOptions(synchronizesToDisk: true), calls: calls)
         #expect(seen.value.count == 2 && seen.value.first?.contains("a.bin") == false && seen.value.last == ["a.bin"])
         seen.change { $0 = [] }
-        _ = try await body(Self.chunks(1)).write(toFile: target.path, options: .standard, calls: calls)
+        _ = try await body(Self.chunks(1)).write(toPath: target.path, options: .standard, calls: calls)
         #expect(seen.value == [])
     }
 
@@ -116,7 +116,7 @@ import Testing
         var calls = FileCalls.system
         calls.synchronize = { _ in EIO }
         let error = await #expect(throws: FileWriteError.self) {
-            try await body(Self.chunks(1)).write(toFile: target.path, options: FileWriteOptions(synchronizesToDisk: true), calls: calls)
+            try await body(Self.chunks(1)).write(toPath: target.path, options: FileWriteOptions(synchronizesToDisk: true), calls: calls)
         }
         #expect(error?.description == "cannot synchronize '\(target.path)': input or output failed (errno 5)")
         #expect(try names == ["a.bin"] && folder.read("a.bin") == Data("old".utf8))
@@ -129,7 +129,7 @@ import Testing
             return fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR ? EIO : 0
         }
         let error = await #expect(throws: FileWriteError.self) {
-            try await body(Self.chunks(1)).write(toFile: target.path, options: FileWriteOptions(synchronizesToDisk: true), calls: calls)
+            try await body(Self.chunks(1)).write(toPath: target.path, options: FileWriteOptions(synchronizesToDisk: true), calls: calls)
         }
         #expect(
             error?.description
@@ -152,7 +152,7 @@ import Testing
             umask(0o777)
             for permissions: UInt16 in [0o600, 0o644, 0o777] {
                 let path = folder.file("\(permissions)")
-                try await ResponseBody(Data("x".utf8)).write(toFile: path, options: FileWriteOptions(permissions: permissions))
+                try await ResponseBody(Data("x".utf8)).write(toPath: path, options: FileWriteOptions(permissions: permissions))
                 let attributes = try FileManager.default.attributesOfItem(atPath: path)
                 try #require(attributes[.posixPermissions] as? Int == Int(permissions))
             }
@@ -174,7 +174,7 @@ import Testing
             try #require(setrlimit(resource, &limit) == 0)
             let path = folder.file("a.bin")
             let error = await #expect(throws: FileWriteError.self) {
-                try await ResponseBody(ScriptedBodySource(chunks: FileFaultTests.chunks(4))).write(toFile: path)
+                try await ResponseBody(ScriptedBodySource(chunks: FileFaultTests.chunks(4))).write(toPath: path)
             }
             try #require(setrlimit(resource, &before) == 0)
             try #require(error?.description == "cannot write '\(path)': file too large (errno 27)")

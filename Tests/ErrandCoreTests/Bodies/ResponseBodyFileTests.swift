@@ -29,14 +29,14 @@ import Testing
 
     @Test func aNameThatBeginsWithACombiningMarkIsInItsFolder() async throws {
         let path = folder.file("\u{301}a.zip")
-        try await ResponseBody(Data("x".utf8)).write(toFile: path)
+        try await ResponseBody(Data("x".utf8)).write(toPath: path)
         #expect(try names == ["\u{301}a.zip"] && folder.read("\u{301}a.zip") == Data("x".utf8))
     }
 
     @Test func aPathWithANULIsRefused() async throws {
         try folder.write("old", to: "a.bin")
         let path = folder.file("a.bin") + "\0.txt"
-        let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("new".utf8)).write(toFile: path) }
+        let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("new".utf8)).write(toPath: path) }
         #expect(error?.code == EINVAL && error?.description.contains("\0") == false)
         #expect(try names == ["a.bin"] && folder.read("a.bin") == Data("old".utf8))
         #expect(throws: FileReadError.self) { try RequestBody.file(atPath: path) }
@@ -45,21 +45,21 @@ import Testing
     @Test func aPipeIsNotReplaced() async throws {
         let path = folder.file("pipe")
         #expect(mkfifo(path, 0o600) == 0)
-        let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("x".utf8)).write(toFile: path) }
+        let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("x".utf8)).write(toPath: path) }
         #expect(error?.code == EINVAL && error?.description == "cannot replace '\(path)': it is not a regular file")
         #expect(try names == ["pipe"])
         // Such as /dev/stdout.
         let link = folder.file("link")
         for target in ["/dev/null", path] {
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
-            let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("x".utf8)).write(toFile: link) }
+            let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data("x".utf8)).write(toPath: link) }
             #expect(error?.description == "cannot replace '\(link)': it is not a regular file")
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
             try FileManager.default.removeItem(atPath: link)
         }
         // A link to a missing file is replaced in the same way as a link to a file.
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.file("missing"))
-        try await ResponseBody(Data("x".utf8)).write(toFile: link)
+        try await ResponseBody(Data("x".utf8)).write(toPath: link)
         #expect(try folder.read("link") == Data("x".utf8) && names == ["link", "pipe"])
     }
 
@@ -76,7 +76,7 @@ import Testing
         let pieces = stride(from: 0, to: count, by: 10_007).map { Array(bytes[$0..<min(count, $0 + 10_007)]) }
         #expect(try await body(ScriptedBodySource(chunks: pieces)).write(to: target) == Int64(count))
         #expect(try folder.read("a.bin") == Data(bytes))
-        #expect(try await ResponseBody(Data(bytes)).write(toFile: folder.file("b.bin")) == Int64(count))
+        #expect(try await ResponseBody(Data(bytes)).write(toPath: folder.file("b.bin")) == Int64(count))
         #expect(try folder.read("b.bin") == Data(bytes))
         #expect(try names == ["a.bin", "b.bin"])
     }
@@ -88,7 +88,7 @@ import Testing
             return FileCalls.system.write(descriptor, UnsafeRawBufferPointer(rebasing: bytes.prefix(1_000)))
         }
         let bytes = Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0) })
-        #expect(try await ResponseBody(bytes).write(toFile: target.path, options: .standard, calls: calls) == 100_000)
+        #expect(try await ResponseBody(bytes).write(toPath: target.path, options: .standard, calls: calls) == 100_000)
         #expect(try folder.read("a.bin") == bytes)
     }
 
@@ -179,7 +179,7 @@ import Testing
         try folder.write("old", to: "a.bin")
         let source = ScriptedBodySource(["one"], then: .end)
         do {
-            _ = try await body(source).write(toFile: target.path, options: .standard, calls: calls)
+            _ = try await body(source).write(toPath: target.path, options: .standard, calls: calls)
             Issue.record("the disk is full")
         } catch let error as FileWriteError {
             #expect(error.code == ENOSPC && error.path == target.path)
@@ -213,7 +213,7 @@ import Testing
     @Test func aMissingFolderIsFoundBeforeAnythingIsRead() async throws {
         let source = ScriptedBodySource(["one"])
         let path = folder.file("missing/a.bin")
-        let error = await #expect(throws: FileWriteError.self) { try await body(source).write(toFile: path) }
+        let error = await #expect(throws: FileWriteError.self) { try await body(source).write(toPath: path) }
         #expect(error?.code == ENOENT)
         #expect(error?.description == "cannot create a file beside '\(path)': the folder '\(folder.file("missing"))' does not exist")
         #expect(error?.recoverySuggestion == "Create the folder and try again.")
@@ -224,7 +224,7 @@ import Testing
     @Test func aFolderIsNotWrittenOver() async throws {
         try folder.folder("a.bin")
         for path in [target.path, target.path + "/"] {
-            let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data()).write(toFile: path) }
+            let error = await #expect(throws: FileWriteError.self) { try await ResponseBody(Data()).write(toPath: path) }
             #expect(error?.code == EISDIR)
         }
         #expect(try names == ["a.bin"])
@@ -285,14 +285,14 @@ import Testing
             wereInTask.withLock { $0.append(isInTask) }
             return FileCalls.system.write(descriptor, bytes)
         }
-        _ = try await ResponseBody(Data(count: 200_000)).write(toFile: target.path, options: .standard, calls: calls)
+        _ = try await ResponseBody(Data(count: 200_000)).write(toPath: target.path, options: .standard, calls: calls)
         #expect(wereInTask.withLock { !$0.isEmpty && $0.allSatisfy { !$0 } })
     }
 
     @Test func aFileWithoutAFolderIsInTheCurrentOne() async throws {
         let name = "errand-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: name) }
-        #expect(try await ResponseBody(Data("x".utf8)).write(toFile: name) == 1)
+        #expect(try await ResponseBody(Data("x".utf8)).write(toPath: name) == 1)
         #expect(FileManager.default.contents(atPath: name) == Data("x".utf8))
     }
 }

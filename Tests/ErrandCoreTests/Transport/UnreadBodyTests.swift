@@ -1,9 +1,8 @@
 internal import ErrandCore
+internal import TestSupport
 internal import Testing
 
 @Suite struct UnreadBodyTests {
-    private struct Lost: Error, Equatable { var reason = 0 }
-
     private typealias Read = UnreadBody<Int>.Read
 
     private let first = Data([1])
@@ -73,8 +72,8 @@ internal import Testing
     func theEndResumesTheWaiterOnce(isComplete: Bool) {
         var body = UnreadBody<Int>()
         _ = body.read(orWait: 1)
-        let end = body.end(because: isComplete ? nil : Lost())
-        #expect(end?.waiter == 1 && isEnd(end?.result) == isComplete && (failure(end?.result) is Lost) == !isComplete)
+        let end = body.end(because: isComplete ? nil : TestError())
+        #expect(end?.waiter == 1 && isEnd(end?.result) == isComplete && (failure(end?.result) is TestError) == !isComplete)
         let later = body.end()
         #expect(later == nil && !body.hasWaiter && body.hasEnded && body.isComplete == isComplete)
     }
@@ -82,11 +81,11 @@ internal import Testing
     @Test func onlyTheFirstEndCounts() {
         var (complete, failed) = (UnreadBody<Int>(), UnreadBody<Int>())
         _ = complete.end()
-        _ = complete.end(because: Lost())
-        _ = failed.end(because: Lost())
+        _ = complete.end(because: TestError())
+        _ = failed.end(because: TestError())
         _ = failed.end()
         let results = (complete.read().result, failed.read().result)
-        #expect(isEnd(results.0) && failure(results.1) is Lost)
+        #expect(isEnd(results.0) && failure(results.1) is TestError)
     }
 
     @Test func aChunkAfterTheEndIsIgnored() {
@@ -106,10 +105,10 @@ internal import Testing
         var body = UnreadBody<Int>()
         _ = body.append([first])
         if endsFirst { _ = body.end() }
-        body.drop(because: Lost())
+        body.drop(because: TestError())
         if !endsFirst { _ = body.end() }
         let result = body.read(orWait: 1).result
-        #expect(failure(result) is Lost && !body.isComplete && !body.hasWaiter)
+        #expect(failure(result) is TestError && !body.isComplete && !body.hasWaiter)
     }
 
     @Test func aBodyThatWasReadStaysComplete() {
@@ -117,7 +116,7 @@ internal import Testing
         _ = body.append([first])
         _ = body.read()
         _ = body.end()
-        body.drop(because: Lost())
+        body.drop(because: TestError())
         let result = body.read().result
         #expect(isEnd(result) && body.isComplete)
     }
@@ -125,16 +124,16 @@ internal import Testing
     @Test func aFailureOutweighsALaterDrop() {
         var body = UnreadBody<Int>()
         _ = body.append([first])
-        _ = body.end(because: Lost(reason: 1))
-        body.drop(because: Lost(reason: 2))
+        _ = body.end(because: TestError("1"))
+        body.drop(because: TestError("2"))
         let result = body.read().result
-        #expect(failure(result) as? Lost == Lost(reason: 1))
+        #expect(failure(result) as? TestError == TestError("1"))
     }
 
     @Test func aDropWithoutChunksLeavesTheWaiter() {
         var body = UnreadBody<Int>()
         _ = body.read(orWait: 1)
-        body.drop(because: Lost())
+        body.drop(because: TestError())
         #expect(body.hasWaiter && !body.hasEnded)
     }
 }

@@ -42,7 +42,7 @@ struct CacheBodyTests {
         let server = try start(in: folder, port: port, limit: limit)
         defer { server.terminate() }
         return try await withNIO { transport in
-            let store = SQLiteCacheStore(folder: folder.file("store"))
+            let store = SQLiteCacheStore(inFolder: folder.file("store"))
             let plain = HTTPStack(transport)
             let cached = plain.cache(in: store)
             func request(_ query: String) throws -> Request { try Request(.get, url: "http://127.0.0.1:\(port)/body?\(query)") }

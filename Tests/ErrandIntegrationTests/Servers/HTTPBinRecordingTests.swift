@@ -46,7 +46,7 @@ struct HTTPBinRecordingTests {
 
     @Test func aRecordingIsValidAndReplayedByteForByte() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let live = try await withTransport(NIOTransport()) { transport in
             var responses: [Received] = []
             for request in try requests() {
@@ -56,7 +56,7 @@ struct HTTPBinRecordingTests {
         }
         try recording.save()
         if await HARValidator.isHere() { try await HARValidator.validate(folder.file("a.har")) }
-        let replay = HTTPStack(try ReplayTransport(path: folder.file("a.har"), matching: RecordingMatcher(body: .normalized)))
+        let replay = HTTPStack(try ReplayTransport(atPath: folder.file("a.har"), matching: RecordingMatcher(body: .normalized)))
         for (request, live) in zip(try requests(), live) {
             let replayed = try await received(by: replay, request)
             #expect(replayed.head == live.head && replayed.version == live.version && replayed.coding == live.coding, "\(request)")
@@ -69,7 +69,7 @@ struct HTTPBinRecordingTests {
     @Test func secretsThatTheServerEchoesAreNotInTheFile() async throws {
         let folder = try TestFolder("recording")
         let secrets = ["H3ader-S3cret-1", "Qu3ry S3cret/2", "F1eld+S3cret\"3"]
-        let recording = try Recording(path: folder.file("a.har"), mode: .once, secrets: secrets)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .once, secrets: secrets)
         let body = try JSONEncoder().encode(["user": "joe", "password": secrets[2]])
         let request = try Request(
             .post, url: RealServer.httpbin.url("/anything"), query: ["token": secrets[1], "page": 1],
@@ -79,7 +79,7 @@ struct HTTPBinRecordingTests {
         try recording.save()
         let file = String(decoding: try folder.read("a.har"), as: UTF8.self)
         for secret in secrets { #expect(!file.contains(secret.prefix(5))) }
-        let replay = HTTPStack(try ReplayTransport(path: folder.file("a.har"), matching: RecordingMatcher(body: .normalized)))
+        let replay = HTTPStack(try ReplayTransport(atPath: folder.file("a.har"), matching: RecordingMatcher(body: .normalized)))
         let replayed = try JSONDecoder().decode(Echo.self, from: try await received(by: replay, request).body)
         #expect(replayed.args["page"] == "1" && replayed.method == "POST")
     }

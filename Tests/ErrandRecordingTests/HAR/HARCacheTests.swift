@@ -13,7 +13,7 @@ import Testing
     /// Sends requests over a cache, and returns the entries and the bodies.
     private func record(_ stack: HTTPStack, _ requests: Request...) async throws -> (entries: [HAREntry], bodies: [String]) {
         let folder = try TestFolder("har-cache")
-        let bodies = try await stack.exportHAR(to: folder.file("a.har")) { stack in
+        let bodies = try await stack.exportHAR(toPath: folder.file("a.har")) { stack in
             var bodies: [String] = []
             for request in requests { bodies.append(String(decoding: try await stack.send(request).body.collect(), as: UTF8.self)) }
             return bodies

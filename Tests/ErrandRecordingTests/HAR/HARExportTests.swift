@@ -19,7 +19,7 @@ import Testing
     @Test func anExportSendsEachRequestAgain() async throws {
         let folder = try TestFolder("export")
         for count in 1...3 {
-            let body = try await stub.exportHAR(to: folder.file("a.har")) { try await get($0, "/x?n=\(count)") }
+            let body = try await stub.exportHAR(toPath: folder.file("a.har")) { try await get($0, "/x?n=\(count)") }
             #expect(String(decoding: body, as: UTF8.self) == #"{"id":7}"# && stub.requests.count == count)
             #expect(try entries(folder).map(\.request.url) == ["https://a.example/x?n=\(count)"], "the file is replaced")
         }
@@ -27,7 +27,7 @@ import Testing
 
     @Test func eachAttemptIsAnEntry() async throws {
         let folder = try TestFolder("export")
-        _ = try await HTTPStack.sorted(around: stub).exportHAR(to: folder.file("new/a.har")) {
+        _ = try await HTTPStack.sorted(around: stub).exportHAR(toPath: folder.file("new/a.har")) {
             try await get($0.retry(RetryPolicy(backoff: .immediate)), "/flaky")
         }
         let written = try HARLog(fileContent: Data(contentsOf: URL(fileURLWithPath: folder.file("new/a.har"))))
@@ -37,7 +37,7 @@ import Testing
     @Test func aFailedExportWritesWhatWasExchanged() async throws {
         let folder = try TestFolder("export")
         await #expect(throws: TestError.self) {
-            try await stub.exportHAR(to: folder.file("a.har")) { stack in
+            try await stub.exportHAR(toPath: folder.file("a.har")) { stack in
                 _ = try await get(stack, "/x")
                 throw TestError()
             }
@@ -47,14 +47,14 @@ import Testing
 
     @Test func anExportWithoutAnExchangeIsAnEmptyFile() async throws {
         let folder = try TestFolder("export")
-        try await stub.exportHAR(to: folder.file("a.har")) { _ in }
+        try await stub.exportHAR(toPath: folder.file("a.har")) { _ in }
         #expect(try entries(folder).isEmpty)
     }
 
     @Test func registeredSecretsAreNotWritten() async throws {
         let folder = try TestFolder("export")
         await #expect(throws: SecretFoundError.self) {
-            try await stub.exportHAR(to: folder.file("a.har"), secrets: ["r3gistered"]) { try await get($0, "/r3gistered") }
+            try await stub.exportHAR(toPath: folder.file("a.har"), secrets: ["r3gistered"]) { try await get($0, "/r3gistered") }
         }
         #expect(!FileManager.default.fileExists(atPath: folder.file("a.har")))
     }
@@ -64,7 +64,7 @@ import Testing
         let folder = try TestFolder("export")
         for path in [folder.file(""), folder.path, "", folder.file("a\0b.har"), "/dev/null/x/a.har", "/dev/null"] {
             await #expect(throws: FileWriteError.self, "\(path)") {
-                try await stub.exportHAR(to: path) { _ = try await get($0, "/x") }
+                try await stub.exportHAR(toPath: path) { _ = try await get($0, "/x") }
             }
         }
         #expect(stub.requests.isEmpty)
@@ -75,10 +75,10 @@ import Testing
     @Test func aSecretThatIsTooShortIsAnErrorAndAnEmptyOneIsIgnored() async throws {
         let folder = try TestFolder("export")
         let error = await #expect(throws: InvalidRecordingError.self) {
-            try await stub.exportHAR(to: folder.file("a.har"), secrets: ["r3gistered", "abc"]) { _ = try await get($0, "/x") }
+            try await stub.exportHAR(toPath: folder.file("a.har"), secrets: ["r3gistered", "abc"]) { _ = try await get($0, "/x") }
         }
         #expect(error?.description.contains("abc") == false && stub.requests.isEmpty)
-        _ = try await stub.exportHAR(to: folder.file("a.har"), secrets: [""]) { try await get($0, "/x") }
+        _ = try await stub.exportHAR(toPath: folder.file("a.har"), secrets: [""]) { try await get($0, "/x") }
         #expect(try entries(folder).count == 1)
     }
 }

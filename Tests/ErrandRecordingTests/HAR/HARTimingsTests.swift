@@ -116,7 +116,7 @@ import Testing
             clock.advance(by: .milliseconds(32))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true, clock: clock)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .all, keepsUnknownText: true, clock: clock)
         let sink = RecordingEventSink()
         var request = try get("/a")
         request.options.eventSink = sink
@@ -137,7 +137,7 @@ import Testing
         let (path, time) = (folder.file("a.har"), ManualClock())
         let start = time.now
         let reader = Task {
-            _ = try await ReplayTransport(path: path, timing: .recorded, clock: time).send(get("/a"))
+            _ = try await ReplayTransport(atPath: path, timing: .recorded, clock: time).send(get("/a"))
             return start.duration(to: time.now)
         }
         try await time.sleepers(atLeast: 1)

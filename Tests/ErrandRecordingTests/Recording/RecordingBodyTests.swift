@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct RecordingBodyTests {
     private func recording(_ folder: TestFolder) throws -> Recording {
-        try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
+        try Recording(atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true)
     }
 
     @Test func eachChunkIsDeliveredBeforeTheNextRead() async throws {
@@ -156,7 +156,7 @@ struct RecordingBodyTests {
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
         for (body, replay) in bodies {
-            let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
+            let recording = try Recording(atPath: folder.file("a.har"), mode: .all, keepsUnknownText: true)
             let seen = Watched<RequestBody?>(nil)
             let spy = ClosureTransport { request in
                 seen.change { $0 = request.body }

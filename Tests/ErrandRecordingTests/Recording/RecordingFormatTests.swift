@@ -7,7 +7,7 @@ import Testing
 struct RecordingFormatTests {
     @Test func everyKindOfEntryIsValid() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .once, bodyLimitBytes: 1000, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .once, bodyLimitBytes: 1000, keepsUnknownText: true)
         let lost = TransportError(.connectionLost, phase: .body, request: nil, delivery: .sent)
         var fields: HTTPFields = [.contentType: "text/plain", .location: "/x y?token=<abc>", .contentEncoding: "identity"]
         fields.append(HTTPField(name: .init("X-Bytes")!, value: [0x61, 0xE4]))
@@ -32,10 +32,10 @@ struct RecordingFormatTests {
         try recording.save()
         open.body.abandon()
         #expect(recording.log.entries.count == transports.count * requests.count + 1)
-        try Recording(path: folder.file("empty.har"), mode: .all, keepsUnknownText: true).save()
+        try Recording(atPath: folder.file("empty.har"), mode: .all, keepsUnknownText: true).save()
         try await HARValidator.validate(folder.file("a.har"), folder.file("empty.har"))
-        #expect(
-            try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true).log == HARLog(fileContent: folder.read("a.har")))
+        let read = try Recording(atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true)
+        #expect(try read.log == HARLog(fileContent: folder.read("a.har")))
         let text = try folder.text("a.har")
         #expect(!text.contains("am9lOnB3") && !text.contains("=secret") && !text.contains("<abc>"))
     }

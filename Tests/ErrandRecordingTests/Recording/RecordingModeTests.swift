@@ -21,13 +21,13 @@ struct RecordingModeTests {
     @Test func aPreparedRequestIsNeitherRecordedNorReplayed() async throws {
         let folder = try TestFolder("recording")
         let path = folder.file("a.har")
-        let recording = try Recording(path: path, mode: .once, keepsUnknownText: true)
+        let recording = try Recording(atPath: path, mode: .once, keepsUnknownText: true)
         let live = counting("live")
         #expect(try await live.record(on: recording).prepared(get("/x")).url?.path == "/x")
         #expect(recording.log.entries.isEmpty)
         _ = try await text(live.record(on: recording), get("/x"))
         try recording.save()
-        let replay = try Recording(path: path, mode: .once, keepsUnknownText: true)
+        let replay = try Recording(atPath: path, mode: .once, keepsUnknownText: true)
         #expect(try await live.record(on: replay).prepared(get("/x")).url?.path == "/x")
         #expect(replay.unplayed.count == 1)
     }
@@ -35,14 +35,14 @@ struct RecordingModeTests {
     @Test func modeOnceRecordsTheFirstRunAndReplaysLaterRuns() async throws {
         let folder = try TestFolder("recording")
         let path = folder.file("deep/er/a.har")
-        let first = try Recording(path: path, mode: .once, keepsUnknownText: true)
+        let first = try Recording(atPath: path, mode: .once, keepsUnknownText: true)
         #expect(!first.isReplayOnly)
         let live = counting("live")
         for expected in ["live1", "live2"] { #expect(try await text(live.record(on: first), get("/x")) == expected) }
         try first.save()
         try first.save()
 
-        let second = try Recording(path: path, mode: .once, keepsUnknownText: true)
+        let second = try Recording(atPath: path, mode: .once, keepsUnknownText: true)
         #expect(second.isReplayOnly && second.unplayed.count == 2)
         for expected in ["live1", "live2"] { #expect(try await text(live.record(on: second), get("/x")) == expected) }
         #expect(live.requestCount == 2 && second.unplayed.isEmpty)
@@ -61,7 +61,7 @@ struct RecordingModeTests {
         #expect(try permissions() == 0o600)
         try files.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder.file("a.har"))
         try files.createSymbolicLink(atPath: folder.file("link.har"), withDestinationPath: "a.har")
-        let recording = try Recording(path: folder.file("link.har"), mode: .all, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("link.har"), mode: .all, keepsUnknownText: true)
         _ = try await text(counting("new").record(on: recording), get("/b"))
         try recording.save()
         #expect(try permissions() == 0o640)
@@ -73,7 +73,7 @@ struct RecordingModeTests {
         let folder = try TestFolder("recording")
         let path = folder.file("null.har")
         try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/null")
-        let recording = try Recording(path: path, mode: .all, keepsUnknownText: true)
+        let recording = try Recording(atPath: path, mode: .all, keepsUnknownText: true)
         _ = try await text(counting("new").record(on: recording), get("/b"))
         #expect(throws: FileWriteError.self) { try recording.save() }
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "/dev/null")
@@ -82,7 +82,7 @@ struct RecordingModeTests {
     @Test func modeNewEpisodesReplaysKnownExchangesAndAddsOthers() async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a")], over: counting("old"))
-        let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .newEpisodes, keepsUnknownText: true)
         let live = counting("new")
         let stack = live.record(on: recording)
         #expect(try await text(stack, get("/a")) == "old1")
@@ -95,7 +95,7 @@ struct RecordingModeTests {
 
     @Test func modeNoneNeverUsesTheNetwork() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .none, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .none, keepsUnknownText: true)
         let live = counting("live")
         let error = await #expect(throws: NoRecordedExchangeError.self) { _ = try await text(live.record(on: recording), get("/a")) }
         #expect(error?.nearest == nil && error?.delivery == .notSent && error?.phase == .request)
@@ -106,7 +106,7 @@ struct RecordingModeTests {
     @Test func modeAllUsesTheNetworkAndReplacesTheFile() async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a"), get("/b")], over: counting("old"))
-        let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .all, keepsUnknownText: true)
         let live = counting("new")
         #expect(try await text(live.record(on: recording), get("/a")) == "new1")
         try recording.save()
@@ -116,16 +116,16 @@ struct RecordingModeTests {
     @Test func anEmptyRecordingIsNotWritten() throws {
         let folder = try TestFolder("recording")
         for mode in [Recording.Mode.once, .newEpisodes, .none] {
-            try Recording(path: folder.file("a.har"), mode: mode, keepsUnknownText: true).save()
+            try Recording(atPath: folder.file("a.har"), mode: mode, keepsUnknownText: true).save()
         }
         #expect(folder.names.isEmpty)
-        try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true).save()
+        try Recording(atPath: folder.file("a.har"), mode: .all, keepsUnknownText: true).save()
         #expect(try HARLog(fileContent: folder.read("a.har")).entries.isEmpty)
     }
 
     @Test func aRequestCanBeLeftOut() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let stack = counting("live").record(on: recording)
         var request = try get("/a")
         request.options.record = .off
@@ -137,7 +137,7 @@ struct RecordingModeTests {
 
     @Test func savingWritesAlsoAfterAFailure() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let stack = counting("live").record(on: recording)
         await #expect(throws: TestError.self) {
             try await recording.saving {
@@ -160,7 +160,7 @@ struct RecordingModeTests {
             }
             return .streaming(ScriptedBodySource(steps: steps), to: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let stack = live.record(on: recording)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<100 {
@@ -186,22 +186,22 @@ struct RecordingModeTests {
     func anInvalidArchiveIsRefused(_ content: String) throws {
         let folder = try TestFolder("recording")
         let path = try folder.write(content, to: "a.har")
-        #expect(throws: InvalidRecordingError.self) { try Recording(path: path, mode: .once) }
-        #expect(throws: InvalidRecordingError.self) { try ReplayTransport(path: path) }
-        #expect(throws: InvalidRecordingError.self) { try ReplayTransport(path: folder.file("b.har")) }
-        #expect(try Recording(path: path, mode: .all, keepsUnknownText: true).unplayed.isEmpty)
+        #expect(throws: InvalidRecordingError.self) { try Recording(atPath: path, mode: .once) }
+        #expect(throws: InvalidRecordingError.self) { try ReplayTransport(atPath: path) }
+        #expect(throws: InvalidRecordingError.self) { try ReplayTransport(atPath: folder.file("b.har")) }
+        #expect(try Recording(atPath: path, mode: .all, keepsUnknownText: true).unplayed.isEmpty)
     }
 
     @Test func aFileThatCannotBeWrittenFailsAndHarmsNothing() async throws {
         let folder = try TestFolder("recording")
         try folder.write("a file", to: "file")
-        let recording = try Recording(path: folder.file("file/a.har"), mode: .once, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("file/a.har"), mode: .once, keepsUnknownText: true)
         #expect(try await text(counting("live").record(on: recording), get("/a")) == "live1")
         #expect(throws: (any Error).self) { try recording.save() }
     }
 
     @Test func theLabelNamesFileAndMode() throws {
-        let stack = ClosureTransport().record(on: try Recording(path: "/nowhere/a.har", mode: .newEpisodes, keepsUnknownText: true))
+        let stack = ClosureTransport().record(on: try Recording(atPath: "/nowhere/a.har", mode: .newEpisodes, keepsUnknownText: true))
         #expect(stack.layers.first?.label == "record(a.har, newEpisodes)")
         #expect(stack.orderProblems.isEmpty)
     }
@@ -209,7 +209,7 @@ struct RecordingModeTests {
     @Test func aTransportThatIsShutDownRefuses() async throws {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a")], over: counting("live"))
-        let transport = try ReplayTransport(path: folder.file("a.har"))
+        let transport = try ReplayTransport(atPath: folder.file("a.har"))
         try await transport.shutdown()
         let error = await #expect(throws: TransportError.self) { try await transport.send(get("/a")) }
         #expect(error?.code == .shutDown)
@@ -222,7 +222,7 @@ struct RecordingModeTests {
         let files = FileManager.default
         try files.createSymbolicLink(atPath: folder.file("link.har"), withDestinationPath: "next.har")
         try files.createSymbolicLink(atPath: folder.file("next.har"), withDestinationPath: "target.har")
-        let recording = try Recording(path: folder.file("link.har"), mode: .all, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("link.har"), mode: .all, keepsUnknownText: true)
         _ = try await text(counting("new").record(on: recording), get("/b"))
         try recording.save()
         try recording.save()

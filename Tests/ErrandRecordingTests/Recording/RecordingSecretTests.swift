@@ -260,10 +260,10 @@ struct RecordingSecretTests {
         #expect(log.entries[0].response.content.text == nil && log.entries[0].response.incomplete == .coded)
         await #expect(throws: NoRecordedExchangeError.self) { try await folder.replay().send(get("/")) }
 
-        let recording = try Recording(path: folder.file("b.har"), mode: .once, keepsCodedBodies: true, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("b.har"), mode: .once, keepsCodedBodies: true, keepsUnknownText: true)
         _ = try await live.record(on: recording).send(get("/"))
         try recording.save()
-        let replayed = try await HTTPStack(try ReplayTransport(path: folder.file("b.har"))).send(get("/"))
+        let replayed = try await HTTPStack(try ReplayTransport(atPath: folder.file("b.har"))).send(get("/"))
         #expect(try await replayed.body.collect() == Data([0x1F, 0x8B, 8]) && replayed.headers[.contentEncoding] == "gzip")
     }
 
@@ -312,7 +312,7 @@ struct RecordingSecretTests {
         try folder.write("an older file", to: "a.har")
         for name in ["a.har", "new.har"] {
             let recording = try Recording(
-                path: folder.file(name), mode: .all, secrets: ["other secret", Self.registered], keepsUnknownText: true)
+                atPath: folder.file(name), mode: .all, secrets: ["other secret", Self.registered], keepsUnknownText: true)
             var headers = HTTPFields()
             headers[.location] = planted.location
             // In a long text, secrets are looked for in another way than in a short one.
@@ -334,7 +334,7 @@ struct RecordingSecretTests {
     @Test func aRegisteredSecretIsNotInTheMirror() throws {
         let folder = try TestFolder("recording")
         var dumped = ""
-        dump(try Recording(path: folder.file("a.har"), mode: .once, secrets: ["r3gistered"], keepsUnknownText: true), to: &dumped)
+        dump(try Recording(atPath: folder.file("a.har"), mode: .once, secrets: ["r3gistered"], keepsUnknownText: true), to: &dumped)
         #expect(dumped.contains("count: 1"))
         // The mirror also hides the table by which the secret is found.
         #expect(!dumped.contains("r3gistered") && !dumped.contains("edges"), "\(dumped)")
@@ -351,7 +351,7 @@ struct RecordingSecretTests {
         let folder = try TestFolder("recording")
         try await folder.record([get("/a/r3gistered")], over: ClosureTransport())
         let before = try folder.read("a.har")
-        let recording = try Recording(path: folder.file("a.har"), mode: .newEpisodes, secrets: ["r3gistered"], keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .newEpisodes, secrets: ["r3gistered"], keepsUnknownText: true)
         _ = try await ClosureTransport().record(on: recording).send(get("/b"))
         let error = #expect(throws: SecretFoundError.self) { try recording.save() }
         #expect(

@@ -162,7 +162,7 @@ struct RecordingMatchingTests {
                 return Response(head: HTTPResponse(status: .created), request: request)
             }
             let recording = try Recording(
-                path: folder.file("\(limit).har"), mode: .newEpisodes, matching: RecordingMatcher(body: .exact), bodyLimitBytes: limit,
+                atPath: folder.file("\(limit).har"), mode: .newEpisodes, matching: RecordingMatcher(body: .exact), bodyLimitBytes: limit,
                 keepsUnknownText: true)
             let body = RequestBody.stream(
                 AsyncStream { continuation in

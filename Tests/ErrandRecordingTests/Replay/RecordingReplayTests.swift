@@ -72,7 +72,7 @@ struct RecordingReplayTests {
             }
             return Response(head: HTTPResponse(status: .created), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), mode: .all, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .all, keepsUnknownText: true)
         let clock = ManualClock()
         let live = server.record(on: recording).retry(clock: clock)
         #expect(try await clock.advancingToSleepers { try await live.send(post("/a", .text("x"))) }.status == .created)
@@ -87,7 +87,7 @@ struct RecordingReplayTests {
         try await folder.record([get("/a")], over: ClosureTransport(.ok))
         var request = try get("/a")
         request.options.retry = .use(RetryPolicy(maxAttempts: 2))
-        let recording = try Recording(path: folder.file("a.har"), mode: mode, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: mode, keepsUnknownText: true)
         #expect(try await ClosureTransport(.notFound).record(on: recording).retry().send(request).status == .ok)
     }
 
@@ -134,7 +134,7 @@ struct RecordingReplayTests {
                     }), to: request)
         }
         let recording = try Recording(
-            path: folder.file("a.har"), mode: .once, keepsUnknownText: true, clock: clock,
+            atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true, clock: clock,
             date: { Date(timeIntervalSince1970: 1_700_000_000.25) })
         _ = try await live.record(on: recording).send(get("/a")).body.collect()
         try recording.save()
@@ -147,7 +147,7 @@ struct RecordingReplayTests {
         let arrivals = Watched<[String]>([])
         let start = time.now
         let reader = Task {
-            let transport = try ReplayTransport(path: path, timing: .recorded, clock: time)
+            let transport = try ReplayTransport(atPath: path, timing: .recorded, clock: time)
             for try await chunk in try await HTTPStack(transport).send(get("/a")).body {
                 let at = start.duration(to: time.now)
                 arrivals.change { $0.append("\(String(decoding: chunk, as: UTF8.self)) \(at / .milliseconds(1))") }
@@ -161,7 +161,7 @@ struct RecordingReplayTests {
         #expect(arrivals.value == ["a 250.0", "bc 1750.0", "d 1790.0"])
 
         // Without the timing, nobody waits: this clock stands still.
-        _ = try await HTTPStack(try ReplayTransport(path: path, clock: ManualClock())).send(get("/a")).body.collect()
+        _ = try await HTTPStack(try ReplayTransport(atPath: path, clock: ManualClock())).send(get("/a")).body.collect()
     }
 
     @Test func aReplayThatWaitsIsCancelled() async throws {
@@ -171,12 +171,12 @@ struct RecordingReplayTests {
             clock.advance(by: .seconds(3))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true, clock: clock)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true, clock: clock)
         _ = try await live.record(on: recording).send(get("/a"))
         try recording.save()
         let (path, time) = (folder.file("a.har"), ManualClock())
         let task = Task {
-            try await HTTPStack(try ReplayTransport(path: path, timing: .recorded, clock: time)).send(get("/a"))
+            try await HTTPStack(try ReplayTransport(atPath: path, timing: .recorded, clock: time)).send(get("/a"))
         }
         try await time.sleepers(atLeast: 1)
         task.cancel()
@@ -190,13 +190,13 @@ struct RecordingReplayTests {
             clock.advance(by: .seconds(3))
             return Response(head: HTTPResponse(status: .ok), request: request)
         }
-        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true, clock: clock)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true, clock: clock)
         _ = try await live.record(on: recording).send(get("/a"))
         try recording.save()
         for mode in [Recording.Mode.once, .newEpisodes] {
             let time = ManualClock()
             let stack = live.record(
-                on: try Recording(path: folder.file("a.har"), mode: mode, keepsUnknownText: true, clock: time), timing: .recorded)
+                on: try Recording(atPath: folder.file("a.har"), mode: mode, keepsUnknownText: true, clock: time), timing: .recorded)
             let request = try get("/a")
             let task = Task {
                 var request = request
@@ -245,7 +245,7 @@ struct RecordingReplayTests {
 
     @Test func anAbandonedBodyIsReplayedUpToItsEnd() async throws {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .once, keepsUnknownText: true)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .once, keepsUnknownText: true)
         let stack = ClosureTransport(chunks: [Data("ab".utf8), Data("cd".utf8), Data("e".utf8)]).record(on: recording)
         try await stack.withResponse(to: get("/a")) { response in
             for try await chunk in response.body where chunk == Data("cd".utf8) { break }
@@ -289,7 +289,7 @@ struct RecordingReplayTests {
               "timings": {"blocked": 1.5, "dns": -1, "ssl": -1, "connect": -1, "send": 0.1, "wait": 10, "receive": 0.9, "_blocked_queueing": 1}
             }]}}
             """, to: "a.har")
-        let response = try await HTTPStack(try ReplayTransport(path: path)).send(get("/a?q=1"))
+        let response = try await HTTPStack(try ReplayTransport(atPath: path)).send(get("/a?q=1"))
         #expect(response.headers == [.init("x-a")!: "b"])
         #expect(try await response.body.collect() == Data("hello world".utf8))
     }

@@ -253,7 +253,7 @@ import Testing
 
     private func recorded(_ body: Body, bodyLimitBytes: Int = 1 << 20) async throws -> (log: HARLog, file: String) {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .all, bodyLimitBytes: bodyLimitBytes)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .all, bodyLimitBytes: bodyLimitBytes)
         let fields: HTTPFields = body.type.map { [.contentType: $0] } ?? [:]
         var request = try request(.post, body: .data(Data(body.bytes)))
         request.head.headerFields = fields
@@ -334,7 +334,7 @@ import Testing
         ]) func aSecretOfTheRequestBodyIsReplacedInTheResponse(_ type: String, _ text: String) async throws
     {
         let folder = try TestFolder("recording")
-        let recording = try Recording(path: folder.file("a.har"), mode: .all)
+        let recording = try Recording(atPath: folder.file("a.har"), mode: .all)
         var request = try request(.post, body: .text(text))
         request.head.headerFields[.contentType] = type
         let stub = StubTransport(Stub().responds(.status(.ok, text: #"["you sent s3cr3t/Value, or s3cr3t%2FValue"]"#)))

@@ -77,7 +77,7 @@ struct CacheFolder {
         guard !path.isEmpty else { throw ValidationError("the folder of the cache must be a path (is empty)") }
         try checkBuild()
         #if SQLite
-        return SQLiteCacheStore(folder: path, onEvent: { notice("\($0)") })
+        return SQLiteCacheStore(inFolder: path, onEvent: { notice("\($0)") })
         #else
         return MemoryCacheStore()
         #endif

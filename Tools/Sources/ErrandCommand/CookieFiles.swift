@@ -106,7 +106,7 @@ struct CookieFiles {
         if SpecialFile.exists(at: path) {
             try await SpecialFile.withDescriptor(path) { try Terminal.write(Data(text.utf8), to: $0, named: path) }
         } else {
-            try await ResponseBody.text(text).write(toFile: path)
+            try await ResponseBody.text(text).write(toPath: path)
         }
     }
 

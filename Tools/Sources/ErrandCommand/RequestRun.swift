@@ -114,7 +114,7 @@ struct RequestRun {
         // The recording would create the folder. As with -o, a misspelt folder is an error.
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
         guard FileManager.default.fileExists(atPath: folder) else { throw WriteError(missingFolderOf: path) }
-        let recording = try Recording(path: path, mode: .all)
+        let recording = try Recording(atPath: path, mode: .all)
         return try await recording.saving {
             try await work(request, transport.record(on: recording), file, narration)
         } orThrow: {

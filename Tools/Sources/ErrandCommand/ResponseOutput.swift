@@ -209,7 +209,7 @@ struct ResponseOutput {
             progress.show($0)
         }
         guard SpecialFile.exists(at: path) else {
-            try await body.write(toFile: path, options: FileWriteOptions(permissions: Self.permissions))
+            try await body.write(toPath: path, options: FileWriteOptions(permissions: Self.permissions))
             return body.trailers
         }
         try await SpecialFile.withDescriptor(path) { descriptor in

@@ -122,7 +122,7 @@ struct StoredLogin: Codable, Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         let options = FileWriteOptions(permissions: 0o600, synchronizesToDisk: true)
-        try await ResponseBody(try encoder.encode(self)).write(toFile: path, options: options)
+        try await ResponseBody(try encoder.encode(self)).write(toPath: path, options: options)
     }
 
     /// Removes all files. If another process refreshes the token, waits for the end of that refresh, for at most 120 s.

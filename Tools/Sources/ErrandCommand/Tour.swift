@@ -178,10 +178,10 @@ enum Tour {
 
     /// A real exchange, recorded to a file and replayed without the server.
     private static func record(_ url: String) async throws {
-        step("Record exchanges, without secrets", "transport.record(on: Recording(path: \"notes.har\", mode: .once))")
+        step("Record exchanges, without secrets", "transport.record(on: Recording(atPath: \"notes.har\", mode: .once))")
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("errand-tour-\(UUID().uuidString).har").path
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let recording = try Recording(path: path, mode: .once, secrets: ["tr0mbone"])
+        let recording = try Recording(atPath: path, mode: .once, secrets: ["tr0mbone"])
         let notes = try await recording.saving {
             try await withTransport(NIOTransport()) { transport in
                 try await APIClient(transport.record(on: recording).server(url, headers: [.authorization: "Bearer tr0mbone"])).value(
@@ -191,8 +191,8 @@ enum Tour {
         let file = try String(contentsOfFile: path, encoding: .utf8)
         try expect(!file.contains("tr0mbone"), "\(SafeText.counted(file.utf8.count, "byte")) of HAR 1.2, without the token")
 
-        step("Replay them without a network", "APIClient(try ReplayTransport(path: \"notes.har\").server(url))")
-        let replayed = try await APIClient(try ReplayTransport(path: path).server(url)).value(Notes.all)
+        step("Replay them without a network", "APIClient(try ReplayTransport(atPath: \"notes.har\").server(url))")
+        let replayed = try await APIClient(try ReplayTransport(atPath: path).server(url)).value(Notes.all)
         try expect(replayed == notes, "\(replayed)")
     }
 

@@ -65,7 +65,7 @@ struct CacheTestsCommand: AsyncParsableCommand {
         case .disk:
             #if SQLite
             return { stack in
-                let store = SQLiteCacheStore(folder: folder.appendingPathComponent(UUID().uuidString).path)
+                let store = SQLiteCacheStore(inFolder: folder.appendingPathComponent(UUID().uuidString).path)
                 // Creates the database, so that the times of the test begin afterwards.
                 _ = try await store.usage
                 _ = try await store.entries(limit: 0)

@@ -78,7 +78,7 @@ struct SQLiteProcessTests {
     /// Opens the store as the next process does, and checks all entries.
     private static func check(_ path: String, _ when: String) async throws {
         let events = RecordedEvents()
-        let store = SQLiteCacheStore(folder: path, onEvent: events.add)
+        let store = SQLiteCacheStore(inFolder: path, onEvent: events.add)
         let listing = try await store.entries(limit: 10_000)
         var (bytes, large) = (Int64(0), 0)
         for listed in listing {
@@ -117,7 +117,7 @@ struct SQLiteProcessTests {
     @Test func anotherProcessSeesAnEntryAndASignOut() async throws {
         let folder = try TestFolder("cache-sight")
         let path = folder.file("store")
-        let store = SQLiteCacheStore(folder: path)
+        let store = SQLiteCacheStore(inFolder: path)
         let key = Samples.key("/seen", account: "carol")
         _ = try await store.lookUp(key)
         let process = try Self.start("watch", path, folder.file("report"))
@@ -213,7 +213,7 @@ struct SQLiteProcessTests {
                 return FileCalls.system.writeAt(descriptor, bytes, offset)
             }
         }
-        let store = SQLiteCacheStore(folder: path, bytes: 3_000_000, entries: 30, entryBytes: 1_000_000, calls: calls)
+        let store = SQLiteCacheStore(inFolder: path, bytes: 3_000_000, entries: 30, entryBytes: 1_000_000, calls: calls)
         var random = SeededGenerator(seed: seed)
         for step in 0..<60 {
             try await change(store, step, &random)
@@ -248,7 +248,7 @@ struct SQLiteProcessTests {
     private func load(_ path: String, seed: UInt64, seconds: Int, report: String) async throws {
         let events = RecordedEvents()
         let store = SQLiteCacheStore(
-            folder: path, bytes: 3_000_000, entries: 40, entryBytes: 1_000_000, onEvent: events.add)
+            inFolder: path, bytes: 3_000_000, entries: 40, entryBytes: 1_000_000, onEvent: events.add)
         let end = ContinuousClock.now + .seconds(seconds)
         do {
             let counts = try await withThrowingTaskGroup(of: (Int, Int).self) { group in
@@ -285,7 +285,7 @@ struct SQLiteProcessTests {
     }
 
     private func watch(_ path: String, report: String) async throws {
-        let store = SQLiteCacheStore(folder: path)
+        let store = SQLiteCacheStore(inFolder: path)
         let key = Samples.key("/seen", account: "carol")
         guard try await store.lookUp(key).entries.isEmpty else { return try write("not new", to: report) }
         try write("empty", to: report)
@@ -352,7 +352,7 @@ struct SQLiteProcessTests {
 
     private func call(_ path: String, seed: UInt64, count: Int, report: String) async throws {
         do {
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             let server = Server()
             let stack = server.cache(in: store)
             var random = SeededGenerator(seed: seed)
@@ -378,7 +378,7 @@ struct SQLiteProcessTests {
     /// Sends calls until the disk is full, and some more.
     private func fill(_ disk: String, report: String) async throws {
         do {
-            let store = SQLiteCacheStore(folder: disk + "/store")
+            let store = SQLiteCacheStore(inFolder: disk + "/store")
             var failures = 0
             for number in 0..<40 {
                 do { try await Samples.add("n", bytes: 60_000, to: store, Samples.key("/small/\(number)")) } catch { failures += 1 }

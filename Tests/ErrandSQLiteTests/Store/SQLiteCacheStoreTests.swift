@@ -1,0 +1,138 @@
+#if SQLite
+import ErrandCache
+import ErrandFormats
+import ErrandStoreConformance
+import Foundation
+import TestSupport
+import Testing
+
+@testable import ErrandCore
+@testable import ErrandSQLite
+
+@Suite struct SQLiteCacheStoreTests {
+    @Test(arguments: CacheStoreBehavior.all + CacheStoreBehavior.shared, [false, true])
+    func theStoreConforms(to behavior: CacheStoreBehavior, isSealed: Bool) async throws {
+        try await withFolder { path, _ in
+            try await behavior.check {
+                SQLiteCacheStore(
+                    inFolder: path, bytes: Int64($0.bytes), entries: $0.entries, entryBytes: Int64($0.entryBytes),
+                    sealing: isSealed ? xor : nil)
+            }
+        }
+    }
+
+    @Test(arguments: [0, 1, 4096, 65_536, 65_537, 131_072, 131_073, 1_048_576, 1_500_000])
+    func keepsEntriesForTheNextRun(bytes: Int) async throws {
+        for sealing in [nil, xor] {
+            try await withFolder { path, files in
+                let digest: [UInt8]?
+                do {
+                    let store = SQLiteCacheStore(inFolder: path, sealing: sealing)
+                    digest = store.digest([1])
+                    try await Samples.add("n", bytes: bytes, to: store, Samples.key("/a", account: "a"))
+                }
+                let store = SQLiteCacheStore(inFolder: path, sealing: sealing)
+                let entry = try #require(try await store.lookUp(Samples.key("/a", account: "a")).entries.first)
+                #expect(try await Samples.check(entry, in: store) == "n")
+                #expect(store.digest([1]) == digest && digest?.count == 32)
+                #expect(files.bodies.count == (bytes > 65_536 ? 1 : 0))
+            }
+        }
+    }
+
+    @Test func onlyTheOwnerCanReadTheFiles() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(inFolder: path)
+            try await Samples.add("n", bytes: 100_000, to: store, Samples.key("/a"))
+            #expect(files.permissions("") == 0o700)
+            #expect(
+                Set(files.all).isSuperset(of: ["responses.sqlite", "responses.sqlite-wal", "responses.sqlite-shm", "secret", "bodies"]))
+            for name in files.all { #expect(files.permissions(name) == (name == "bodies" ? 0o700 : 0o600), "\(name)") }
+        }
+    }
+
+    @Test func saysWhetherAFolderHasAStore() async throws {
+        let folder = try TestFolder("sqlite-cache")
+        let path = folder.file("store")
+        #expect(!SQLiteCacheStore.exists(inFolder: path) && !SQLiteCacheStore.exists(inFolder: ""))
+        #expect(!FileManager.default.fileExists(atPath: path))
+        _ = try await SQLiteCacheStore(inFolder: path).usage
+        #expect(SQLiteCacheStore.exists(inFolder: path) && SQLiteCacheStore.exists(inFolder: path + "/"))
+    }
+
+    @Test func refusesAFolderThatIsAFile() async throws {
+        let folder = try TestFolder("sqlite-cache")
+        try folder.write("text", to: "store")
+        let store = SQLiteCacheStore(inFolder: folder.file("store"))
+        #expect(store.digest([]) == nil)
+        await #expect(throws: FileWriteError.self) { _ = try await store.lookUp(Samples.key("/a")) }
+        #expect(try folder.read("store") == Data("text".utf8))
+    }
+
+    @Test func theNumberOfABodyFollowsFromItsName() {
+        for number in [0, 1, -1, .max, .min] as [Int64] { #expect(BodyFile.number(of: BodyFile.name(of: number)) == number) }
+        for name in ["", "1", "ffffffffffffffFF", "+fffffffffffffff", "fffffffffffffffff", "fffffffffffffffg", "ffffffffffffffé"] {
+            #expect(BodyFile.number(of: name) == nil, "\(name)")
+        }
+    }
+
+    @Test func keepsNothingOfAVolatileIdentity() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(inFolder: path)
+            let identity = CredentialIdentity(scheme: "bearer", "the-secret-token")
+            let key = CacheKey(url: Samples.url("/volatile"), partition: .account(identity))
+            #expect(try await Samples.add("n", bytes: 10, to: store, key) == nil)
+            #expect(try await store.usage.entries == 0)
+            try await store.forget(identity)
+            #expect(!files.contain("/volatile") && !files.contain("the-secret-token"))
+        }
+    }
+
+    @Test func findsAResponseByAnotherQueryInTheNextRun() async throws {
+        try await withFolder { path, files in
+            var policy = CachePolicy.standard
+            policy.usesNoVarySearch = true
+            func sample(_ query: String) throws -> Request { try Request(.get, url: "https://a.example/feed?\(query)") }
+            do {
+                let head = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=600", .noVarySearch: "params=(\"session\")"])
+                let response = Response(head: head, data: Data("hello".utf8), request: try sample("session=1&q=a"))
+                #expect(try await SQLiteCacheStore(inFolder: path).store(response, for: response.request, policy: policy))
+            }
+            let store = SQLiteCacheStore(inFolder: path)
+            let found = try #require(try await store.response(for: sample("q=a&session=2"), policy: policy))
+            #expect(try await found.body.collect() == Data("hello".utf8))
+            #expect(try await !store.contains(sample("q=b&session=2"), policy: policy))
+            #expect(try await !store.contains(sample("q=a&session=2")))
+            // The parameters are not on the disk, not even in the names of entries.
+            #expect(files.contain("/feed") && !files.contain("q=a"))
+            try await store.removeAll(urls: ["https://a.example/feed"])
+            #expect(try await !store.contains(sample("q=a&session=2"), policy: policy))
+        }
+    }
+
+    @Test func namesNoAccountOnTheDisk() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(inFolder: path)
+            try await Samples.add("n", bytes: 10, to: store, Samples.key("/page", account: "carol@example.com"))
+            #expect(files.contain("/page"))
+            #expect(!files.contain("carol@example.com"))
+        }
+    }
+
+    @Test func aForgottenAccountLeavesNoBytes() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(inFolder: path)
+            try await Samples.add("small-secret", bytes: 1000, to: store, Samples.key("/one", account: "carol"))
+            try await Samples.add("large-secret", bytes: 100_000, to: store, Samples.key("/two", account: "carol"))
+            #expect(files.contain("small-secret") && files.contain("large-secret"))
+            try await store.forget(CredentialIdentity(scheme: "sample", account: "carol"))
+            #expect(!files.contain("small-secret") && !files.contain("large-secret"))
+            #expect(!files.contain("/one") && files.bodies.isEmpty)
+        }
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let noVarySearch = known("No-Vary-Search")
+}
+#endif
