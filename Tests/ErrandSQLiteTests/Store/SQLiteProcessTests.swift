@@ -137,7 +137,7 @@ struct SQLiteProcessTests {
     @Test func theRemovalOfAGroupAppliesToAnotherProcess() async throws {
         let folder = try TestFolder("cache-group")
         let path = folder.file("store")
-        let store = SQLiteCacheStore(folder: path)
+        let store = SQLiteCacheStore(inFolder: path)
         let process = try Self.start("group", path, folder.file("report"))
         defer { OwnProgram.kill(process) }
         func report() -> String { (try? folder.read("report")).map { String(decoding: $0, as: UTF8.self) } ?? "" }
@@ -304,7 +304,7 @@ struct SQLiteProcessTests {
 
     /// Stores entries of two groups, begins two more entries, and says what is left after another process has removed a group.
     private func keepGroups(_ path: String, report: String) async throws {
-        let store = SQLiteCacheStore(folder: path)
+        let store = SQLiteCacheStore(inFolder: path)
         let (news, sports) = (Samples.head("news", bytes: 10, group: "news"), Samples.head("sports", bytes: 10, group: "sports"))
         func begin(_ path: String, _ head: CacheEntry.Head, since generation: CacheGeneration) async throws -> (any CacheWriter)? {
             let writer = try await store.makeWriter(for: Samples.key(path), head: head, expectedBytes: 10, since: generation)
