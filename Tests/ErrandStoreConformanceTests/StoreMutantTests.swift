@@ -30,6 +30,13 @@ import ErrandAuth
         #expect(FaultyCacheStore.Fault.allCases.flatMap(\.foundBy).allSatisfy(names.contains))
     }
 
+    @Test func behaviorsCanBeLeftOut() throws {
+        let behaviors = CacheStoreBehavior.all(excluding: ["BoundsVariants": "this store keeps all variants"])
+        #expect(behaviors.count == CacheStoreBehavior.all.count - 1 && !behaviors.contains { $0.name == "BoundsVariants" })
+        let first = try #require(behaviors.first)
+        #expect(first.description == "\(first.name): \(first.summary)" && first.testDescription == first.name)
+    }
+
     /// Each store of a check has the limits of the same place.
     private static func check(_ behavior: RateLimitStoreBehavior, _ fault: FaultyRateLimitStore.Fault?) async throws {
         let place = MemoryRateLimitStore()
