@@ -42,8 +42,7 @@ struct CacheExchange: Sendable {
                 response.head, to: call.cached, after: forward, among: entries, sentAt: sentAt, at: runtime.now())
             let lookup: CacheLookup?
             do {
-                try await runtime.change(reception, of: call.cached.url.origin, for: request)
-                lookup = try await runtime.afterRemovals(of: reception, call.lookup, of: call.cached, for: request)
+                lookup = try await runtime.change(reception, of: call.cached, after: call.lookup, for: request)
             } catch {
                 response.discard()
                 throw error

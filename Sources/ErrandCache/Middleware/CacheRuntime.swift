@@ -114,40 +114,40 @@ final class CacheRuntime: Sendable {
 
     /// Removes and updates entries as the decision on a response says.
     ///
+    /// - Parameters:
+    ///   - reception: the decision on the response.
+    ///   - cached: the request.
+    ///   - lookup: the look-up before the exchange; `nil` if nothing is stored.
+    /// - Returns: the look-up, whose generation counts the removals of the response itself, so that the response can be stored.
     /// - Throws: only `CancellationError`. The changes are made even if the task is cancelled.
-    func change(_ reception: CacheReception, of origin: Origin, for request: Request) async throws {
-        guard reception.changesStore else { return }
-        let changes: @Sendable () async throws -> Void = { [store] in
-            if let cleared = reception.clearedOrigin { try await store.removeAll(of: cleared) }
-            if !reception.invalidatedGroups.isEmpty { try await store.removeAll(groups: reception.invalidatedGroups, of: origin) }
-            if !reception.invalidated.isEmpty { try await store.removeAll(urls: reception.invalidated) }
+    func change(
+        _ reception: CacheReception, of cached: CacheRequest, after lookup: CacheLookup?, for request: Request
+    ) async throws -> CacheLookup? {
+        let removal = reception.removal(of: cached.url.origin)
+        guard !removal.isEmpty || !reception.removals.isEmpty || !reception.updates.isEmpty else { return lookup }
+        let generation = Mutex<CacheGeneration?>(nil)
+        let changes: @Sendable () async throws -> Void = { [store, engine] in
+            if case .pass(let write?) = reception.outcome, let lookup, let key = cached.key(of: write.head, by: engine.policy),
+                !removal.isEmpty
+            {
+                let changed = try await store.removeOwn(removal, by: key, head: write.head, since: lookup.generation)
+                generation.withLock { $0 = changed }
+            } else {
+                try await store.remove(removal)
+            }
             if !reception.removals.isEmpty { try await store.remove(reception.removals) }
             if !reception.updates.isEmpty { try await store.updateHeads(reception.updates.map { CacheEntry(id: $0.id, head: $0.head) }) }
         }
         if store.isImmediate {
             do { try await changes() } catch { failed("change entries", error, request, reads: true) }
-            return
+        } else {
+            // The changes must be made even if the call is cancelled.
+            _ = try await ask("change entries", for: request) { [work = store.work] in
+                try await work.writes.run(work.nextNumber(), mustFinish: true, changes)
+            }
         }
-        // The changes must be made even if the call is cancelled.
-        _ = try await ask("change entries", for: request) { [work = store.work] in
-            try await work.writes.run(work.nextNumber(), mustFinish: true, changes)
-        }
-    }
-
-    /// Returns a look-up whose generation counts the removals that a response itself has made, so that the response can be stored.
-    ///
-    /// - Parameters:
-    ///   - reception: the decision on the response. Its removals have been made.
-    ///   - lookup: the look-up before the exchange.
-    /// - Throws: only `CancellationError`.
-    func afterRemovals(
-        of reception: CacheReception, _ lookup: CacheLookup?, of cached: CacheRequest, for request: Request
-    ) async throws -> CacheLookup? {
-        guard let lookup, let key = cached.key, reception.removesOthers, case .pass(.some) = reception.outcome,
-            let now = try await lookUp(key, for: request)
-        else { return lookup }
-        return CacheLookup(
-            entries: lookup.entries, generation: lookup.generation.after(ownRemovals: now.generation), noVarySearch: lookup.noVarySearch)
+        guard let lookup, let changed = generation.withLock({ $0 }) else { return lookup }
+        return CacheLookup(entries: lookup.entries, generation: changed, noVarySearch: lookup.noVarySearch)
     }
 
     /// Removes the stored responses of an origin if a response says so (`Clear-Site-Data`).
@@ -158,7 +158,7 @@ final class CacheRuntime: Sendable {
         var reception = CacheReception(outcome: .pass(nil), status: CacheStatus(.forwarded(.bypass)))
         reception.clearedOrigin = origin
         do {
-            try await change(reception, of: origin, for: cached.request)
+            _ = try await change(reception, of: cached, after: nil, for: cached.request)
         } catch {
             response.discard()
             throw error
@@ -238,9 +238,10 @@ final class CacheRuntime: Sendable {
 }
 
 extension CacheReception {
-    /// Whether entries change, or are removed.
-    fileprivate var changesStore: Bool { removesOthers || !removals.isEmpty || !updates.isEmpty }
-
-    /// Whether the response removes all entries of a URL, an origin or a group.
-    fileprivate var removesOthers: Bool { !invalidated.isEmpty || clearedOrigin != nil || !invalidatedGroups.isEmpty }
+    /// Returns the removals of all entries of a URL, an origin or a group.
+    ///
+    /// - Parameter origin: the origin of the response.
+    fileprivate func removal(of origin: Origin) -> CacheRemoval {
+        CacheRemoval(clearedOrigin: clearedOrigin, groups: invalidatedGroups, of: origin, urls: invalidated)
+    }
 }

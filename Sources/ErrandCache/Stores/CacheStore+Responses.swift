@@ -74,8 +74,7 @@ extension CacheStore {
         let now = runtime.now()
         let reception = runtime.engine.receive(
             response.head, to: cached, after: CacheForward(reason: .uriMiss), among: lookup.entries, sentAt: now, at: now)
-        try await runtime.change(reception, of: cached.url.origin, for: request)
-        let changed = try await runtime.afterRemovals(of: reception, lookup, of: cached, for: request) ?? lookup
+        let changed = try await runtime.change(reception, of: cached, after: lookup, for: request) ?? lookup
         guard case .pass(let write?) = reception.outcome, write.before == nil, write.after == nil,
             let (head, _) = write.finished(receivedBytes: Int64(bytes.count), isComplete: true), let key = cached.key(of: head, by: policy),
             let writer = try await makeWriter(for: key, head: head, expectedBytes: Int64(bytes.count), since: changed.generation)

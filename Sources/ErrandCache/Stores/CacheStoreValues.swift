@@ -44,7 +44,7 @@ public struct CacheGeneration: Sendable, Hashable {
     private init(_ rawValue: Int64, removalValue: Int64) { (self.rawValue, self.removalValue) = (rawValue, removalValue) }
 
     /// Returns the generation of a response whose own removals have the numbers up to `now`.
-    func after(ownRemovals now: CacheGeneration) -> CacheGeneration { CacheGeneration(rawValue, removalValue: now.rawValue) }
+    package func after(ownRemovals now: CacheGeneration) -> CacheGeneration { CacheGeneration(rawValue, removalValue: now.rawValue) }
 }
 
 /// The contents of a store in numbers.

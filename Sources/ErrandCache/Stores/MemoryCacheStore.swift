@@ -11,7 +11,7 @@ internal import Synchronization
 ///
 /// If there is no room, the entries of the least recently used URLs are removed. Operations take constant time on average. The removal of
 /// an account, an origin, groups, or all entries takes time in proportion to the number of entries in the store.
-public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
+public final class MemoryCacheStore: CacheStore, OwnRemovalStore, CustomStringConvertible {
     /// The default limit of all entries: 16 MiB.
     public static let defaultLimitBytes = 16 * 1024 * 1024
     /// The default number of entries: 1,000.
@@ -137,6 +137,14 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
     /// - Parameter identity: the identity of the account, durable or volatile. If the account has no entries, no entry is removed.
     public func forget(_ identity: CredentialIdentity) async throws {
         _ = state.withLock { $0.forget(identity) }
+    }
+
+    package func remove(
+        _ removal: CacheRemoval, by key: CacheKey, head: CacheEntry.Head, since generation: CacheGeneration
+    ) async throws -> CacheGeneration {
+        let (changed, removed) = state.withLock { $0.remove(removal, by: key, groups: head.groups, since: generation) }
+        _ = removed
+        return changed
     }
 
     /// Removes all entries, and gives up all writers. The time is linear in the number of entries. Never throws.

@@ -238,6 +238,20 @@ struct MemoryCacheTable: Sendable {
         return removeAll { $0.origin == origin }
     }
 
+    /// Carries out the removals of a response. Returns the generation with which the response can be stored.
+    mutating func remove(
+        _ removal: CacheRemoval, by key: CacheKey, groups: [String], since generation: CacheGeneration
+    ) -> (CacheGeneration, Removed) {
+        let isCurrent = generations.isCurrent(generation, for: key, groups: groups)
+        var removed = Removed()
+        if let cleared = removal.clearedOrigin { removed.buckets += removeAll(of: cleared).buckets }
+        if !removal.groups.isEmpty {
+            removed.buckets += removeAll(groups: Set(removal.groups.map { OctetKey($0) }), of: removal.groupOrigin).buckets
+        }
+        if !removal.urls.isEmpty { removed.buckets += removeAll(urls: removal.urls).buckets }
+        return (isCurrent ? generation.after(ownRemovals: generations.current) : generation, removed)
+    }
+
     private mutating func removeAll(where isChosen: (CacheKey) -> Bool) -> Removed {
         var removed = Removed()
         for (key, _) in buckets.entries where isChosen(key) {

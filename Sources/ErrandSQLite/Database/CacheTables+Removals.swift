@@ -25,8 +25,9 @@ extension CacheTables {
     }
 
     /// Records the removal of accounts, URLs, origins or groups, which are given by their digests. If the table has too many rows, the
-    /// oldest rows are removed, and responses that were requested before these removals are not stored.
-    func recordRemoval(of places: [[UInt8]]) throws {
+    /// oldest rows are removed, and responses that were requested before these removals are not stored. Returns the number of the removal.
+    @discardableResult
+    func recordRemoval(of places: [[UInt8]]) throws -> Int64 {
         try database.run("UPDATE store SET last = last + 1")
         for place in places {
             try database.run(
@@ -35,6 +36,11 @@ extension CacheTables {
                     ON CONFLICT (partition) DO UPDATE SET generation = excluded.generation
                 """, .octets(place))
         }
+        try removeExcessRemovals()
+        return try database.rows("SELECT last FROM store") { $0.integer(0) }.first ?? 0
+    }
+
+    private func removeExcessRemovals() throws {
         let excess = try database.rows("SELECT count(*) FROM forgotten") { $0.integer(0) - Int64(CacheLimits.removals) }.first ?? 0
         guard excess > 0 else { return }
         let removed = try database.rows(

@@ -46,5 +46,12 @@ extension SQLiteCacheStore {
         }
         return (digest, partition)
     }
+
+    /// Returns the digests by which an entry is found; `nil` if the identity of the key is volatile.
+    func storedKey(_ key: CacheKey) throws -> StoredKey? {
+        guard let (digest, partition) = try keyDigest(key) else { return nil }
+        return StoredKey(
+            key: digest, url: try urlDigest(key.url), origin: try originDigest(key.origin), partition: partition, name: StoredName(key))
+    }
 }
 #endif

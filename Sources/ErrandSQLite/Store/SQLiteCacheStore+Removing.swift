@@ -40,15 +40,21 @@ extension SQLiteCacheStore {
         try await writer.ensureKey(isCancellable: false)
         let (chosen, digest) = (Set(groups.map { Array($0.utf8) }), try originDigest(origin))
         let places = try groups.map { try groupDigest($0, of: digest) }
-        // The removal is recorded first. Entries that are published later have larger numbers, and their requests are newer than the
-        // removal.
         let lastEntry = try await writer.run { tables in
             try tables.database.transaction {
                 try tables.recordRemoval(of: places)
                 return try tables.lastEntry(origin: digest)
             }
         }
-        guard let last = lastEntry else { return }
+        try await removeEntries(ofGroups: chosen, origin: digest, upTo: lastEntry)
+    }
+
+    /// Removes the entries of an origin that belong to one of the groups.
+    ///
+    /// - Parameter last: the last entry at the time at which the removal was recorded. Entries that are published later have larger
+    ///   numbers. Their requests are newer than the removal.
+    private func removeEntries(ofGroups chosen: Set<[UInt8]>, origin digest: [UInt8], upTo last: Int64?) async throws {
+        guard let last else { return }
         var next: Int64? = .min
         while let first = next {
             // Other operations can run between two pages of heads.
@@ -64,6 +70,33 @@ extension SQLiteCacheStore {
             }
         }
         try await writer.run { try $0.shrinkIfPossible(all: false) }
+    }
+
+    package func remove(
+        _ removal: CacheRemoval, by key: CacheKey, head: CacheEntry.Head, since generation: CacheGeneration
+    ) async throws -> CacheGeneration {
+        try await writer.ensureKey(isCancellable: false)
+        let origin = try removal.clearedOrigin.map { try originDigest($0) }
+        let (groupOrigin, chosen) = (try originDigest(removal.groupOrigin), Set(removal.groups.map { Array($0.utf8) }))
+        let groups = try removal.groups.map { try groupDigest($0, of: groupOrigin) }
+        let urls = try Set(removal.urls.map { try urlDigest($0) })
+        // Nothing of a volatile identity is stored, so its generation has no meaning.
+        let stored = try storedKey(key)
+        let places = try stored.map { try self.places(of: $0, head) } ?? []
+        let (changed, lastEntry, files) = try await writer.run { [self] tables in
+            try tables.database.transaction { () -> (CacheGeneration, Int64?, [Int64]) in
+                let isCurrent = try tables.isCurrent(generation, partition: stored?.partition, places: places)
+                let number = try tables.recordRemoval(of: Array(urls) + groups + (origin.map { [$0] } ?? []))
+                giveUp { urls.contains($0.stored.url) || $0.stored.origin == origin }
+                let files = try urls.flatMap { try tables.removeAll(url: $0) } + (origin.map { try tables.removeAll(origin: $0) } ?? [])
+                let changed = isCurrent ? generation.after(ownRemovals: CacheGeneration(number)) : generation
+                return (changed, try chosen.isEmpty ? nil : tables.lastEntry(origin: groupOrigin), files)
+            }
+        }
+        home.removeFiles(files)
+        try await removeEntries(ofGroups: chosen, origin: groupOrigin, upTo: lastEntry)
+        if lastEntry == nil { try await writer.run { try $0.shrinkIfPossible(all: false) } }
+        return changed
     }
 
     /// The largest number of heads in memory while groups are removed.

@@ -27,7 +27,7 @@ internal import Synchronization
 ///
 /// The initializer reads a file of 32 bytes, and creates the folder and this file if they are missing. All other work is done on threads
 /// that may block.
-public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
+public final class SQLiteCacheStore: CacheStore, OwnRemovalStore, CustomStringConvertible {
     /// The default limit of all entries: 256 MiB.
     public static let defaultLimitBytes: Int64 = 256 * 1024 * 1024
     /// The default number of entries: 10,000.
@@ -219,7 +219,7 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
     // MARK: Writing
 
     /// Returns the digests of a response's URL, origin and groups. A removal of any of these digests applies to the response.
-    private func places(of key: StoredKey, _ head: CacheEntry.Head) throws -> [[UInt8]] {
+    func places(of key: StoredKey, _ head: CacheEntry.Head) throws -> [[UInt8]] {
         try [key.url, key.origin] + head.groups.map { try groupDigest($0, of: key.origin) }
     }
 
@@ -228,11 +228,11 @@ public final class SQLiteCacheStore: CacheStore, CustomStringConvertible {
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
         try await reader.ensureKey(isCancellable: true)
-        guard let (digest, partition) = try keyDigest(key) else { return nil }
-        let stored = StoredKey(
-            key: digest, url: try urlDigest(key.url), origin: try originDigest(key.origin), partition: partition, name: StoredName(key))
+        guard let stored = try storedKey(key) else { return nil }
         let places = try places(of: stored, head)
-        let isCurrent = try await reader.runUntilCancelled { try $0.isCurrent(generation, partition: partition, places: places) }
+        let isCurrent = try await reader.runUntilCancelled {
+            try $0.isCurrent(generation, partition: stored.partition, places: places)
+        }
         guard isCurrent else { return nil }
         let overhead = Int64(head.encoded.count + stored.name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
         guard CacheLimits.allowsHead(head.response.headerFields), limits.entries > 0,

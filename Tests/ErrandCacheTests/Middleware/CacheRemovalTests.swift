@@ -101,6 +101,37 @@ import Testing
         #expect(try await cache.get(request(identity: identity), .use(.storedOnly)).1?.isHit == !signsOut)
     }
 
+    /// The removals of another call during a POST apply to the response of the POST, although the response removes the same entries. `nil`:
+    /// the other call removes another URL.
+    @Test(arguments: [nil] + Removal.allCases.map { $0 })
+    func aRemovalDuringAPostIsToldApartFromTheOwnRemoval(_ removal: Removal?) async throws {
+        let gate = TestSource([], end: nil)
+        let cache = CachedOrigin(in: MemoryCacheStore()) { request, _ in
+            switch request.url?.path {
+            case "/location": return reply(to: request, "Location: \(sampleURL)", status: 201)
+            case "/groups": return reply(to: request, "Cache-Group-Invalidation: \"a\", \"news\"")
+            case "/clear": return reply(to: request, "Clear-Site-Data: \"cache\"")
+            default: break
+            }
+            guard request.method == .post else { return reply(to: request, status: 204, body: []) }
+            while try await gate.next() != nil {}
+            return reply(
+                to: request, "Cache-Control: max-age=60", "Content-Location: /items", "Cache-Groups: \"news\"",
+                "Cache-Group-Invalidation: \"news\"", "Clear-Site-Data: \"cache\"")
+        }
+        let call = Task { try await cache.get(request(method: .post)) }
+        try await until { gate.isWaiting }
+        if let removal {
+            try await removal.perform(cache)
+        } else {
+            _ = try await cache.get(request(method: .put, url: "https://api.example/other"))
+        }
+        gate.end()
+        #expect(try await call.value.0 == "hello")
+        try await until { cache.isIdle }
+        #expect(try await cache.get(request(), .use(.storedOnly)).1?.isHit == (removal == nil))
+    }
+
     /// https://www.w3.org/TR/clear-site-data: the wish of the origin does not depend on the use of the cache.
     @Test(arguments: StoreKind.allCases, [HTTPRequest.Method.get, .post])
     func clearSiteDataHoldsWithoutTheCache(_ kind: StoreKind, _ method: HTTPRequest.Method) async throws {

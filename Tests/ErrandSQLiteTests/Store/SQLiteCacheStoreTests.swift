@@ -21,6 +21,43 @@ import Testing
         }
     }
 
+    /// The removals of a response itself, and the removals of another opening of the store before and after these removals.
+    @Test func theOwnRemovalsOfAResponseAreToldApart() async throws {
+        try await withFolder { path, _ in
+            let (one, two) = (SQLiteCacheStore(inFolder: path), SQLiteCacheStore(inFolder: path))
+            let (key, origin, head) = (Samples.key("/a"), Samples.url("/").origin, Samples.head("n", bytes: 5, group: "news"))
+            let own = [
+                CacheRemoval(of: origin, urls: [key.url]), CacheRemoval(clearedOrigin: origin, of: origin),
+                CacheRemoval(groups: ["x", "news"], of: origin),
+                CacheRemoval(clearedOrigin: origin, groups: ["news"], of: origin, urls: [key.url, "x"]),
+            ]
+            let others: [(name: String, applies: Bool, remove: () async throws -> Void)] = [
+                ("nothing", false, {}), ("another URL", false, { try await two.removeAll(urls: [Samples.key("/b").url]) }),
+                ("another group", false, { try await two.removeAll(groups: ["sports"], of: origin) }),
+                ("the URL", true, { try await two.removeAll(urls: [key.url]) }),
+                ("the origin", true, { try await two.removeAll(of: origin) }),
+                ("the group", true, { try await two.removeAll(groups: ["news"], of: origin) }),
+                ("everything", true, { try await two.removeAll() }),
+            ]
+            for (number, removal) in own.enumerated() {
+                for (name, applies, remove) in others {
+                    for isEarlier in [true, false] {
+                        let old = try await one.makeWriter(for: key, head: head, expectedBytes: 0, since: one.lookUp(key).generation)
+                        let empty = Samples.head("n", bytes: 0, group: "news")
+                        #expect(try await old?.publish(empty, replacing: []) != nil)
+                        let generation = try await one.lookUp(key).generation
+                        if isEarlier { try await remove() }
+                        let changed = try await one.remove(removal, by: key, head: head, since: generation)
+                        #expect(try await two.lookUp(key).entries.isEmpty)
+                        if !isEarlier { try await remove() }
+                        let writer = try await one.makeWriter(for: key, head: head, expectedBytes: 5, since: changed)
+                        #expect((writer == nil) == applies, "removal \(number), and \(name) \(isEarlier ? "before" : "after")")
+                    }
+                }
+            }
+        }
+    }
+
     @Test(arguments: [0, 1, 4096, 65_536, 65_537, 131_072, 131_073, 1_048_576, 1_500_000])
     func keepsEntriesForTheNextRun(bytes: Int) async throws {
         for sealing in [nil, xor] {
