@@ -2,7 +2,7 @@ import ErrandCore
 import ErrandMiddleware
 import ErrandTesting
 import HTTPTypes
-import TestSupport
+import struct TestSupport.TestError
 import Testing
 
 @testable import ErrandCache

@@ -2,7 +2,7 @@ import ErrandCore
 import ErrandTesting
 import HTTPTypes
 import Synchronization
-import TestSupport
+import struct TestSupport.TestError
 import Testing
 
 @testable import ErrandCache

@@ -1,7 +1,7 @@
 import ErrandCore
 import ErrandFormats
 import HTTPTypes
-import TestSupport
+import struct TestSupport.TestError
 
 @testable import ErrandCache
 

@@ -31,7 +31,7 @@ internal import Testing
         let folder = try TestFolder("jars")
         let path = folder.file("store")
         for isHit in [false, true] {
-            let store = SQLiteCacheStore(folder: path)
+            let store = SQLiteCacheStore(inFolder: path)
             for name in ["ada", "bob"] {
                 let stack = Self.server().cache(in: store).cookies(CookieJar(account: Self.account(name)))
                 _ = try await get("/in/\(name)", stack)
@@ -43,10 +43,10 @@ internal import Testing
             await store.finish()
         }
         // A sign-out removes only the responses of its account, in every run.
-        let store = SQLiteCacheStore(folder: path)
+        let store = SQLiteCacheStore(inFolder: path)
         try await store.forget(Self.account("ada"))
         for (name, isHit) in [("ada", false), ("bob", true)] {
-            let stack = Self.server().cache(in: SQLiteCacheStore(folder: path)).cookies(CookieJar(account: Self.account(name)))
+            let stack = Self.server().cache(in: SQLiteCacheStore(inFolder: path)).cookies(CookieJar(account: Self.account(name)))
             _ = try await get("/in/\(name)", stack)
             let page = try await get("/page", stack)
             #expect(page.text == "id=\(name)" && page.isHit == isHit)
@@ -56,7 +56,7 @@ internal import Testing
     /// A jar without an account has no name that a later run could know.
     @Test func aJarWithoutAnAccountLeavesNothingOnTheDisk() async throws {
         let folder = try TestFolder("jars")
-        let store = SQLiteCacheStore(folder: folder.file("store"))
+        let store = SQLiteCacheStore(inFolder: folder.file("store"))
         for name in ["ada", "ada"] {
             let stack = Self.server().cache(in: store).cookies(CookieJar())
             _ = try await get("/in/\(name)", stack)
