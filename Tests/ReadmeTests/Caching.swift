@@ -37,6 +37,22 @@ func describe(_ response: Response) -> String {
     return "\(status)"
 }
 
+func explain(_ response: Response) -> String {
+    guard let reason = response.metadata.cacheStatus?.refusal else { return "stored, or from the store" }
+    return "not stored (\(reason.rawValue)): \(reason)"
+}
+
+func counted(_ stack: HTTPStack, by count: @escaping @Sendable (_ result: String) -> Void) -> HTTPStack {
+    stack.transformResponse { response in
+        guard let status = response.metadata.cacheStatus else { return }
+        count(status.isHit ? "hit" : status.isRevalidated ? "revalidated" : status.isUnavailable ? "unavailable" : "miss")
+    }
+}
+
+func stored(_ stack: HTTPStack, for account: String) -> HTTPStack {
+    stack.transformRequest { $0.options.credentialIdentity = CredentialIdentity(scheme: "weather", account: account) }
+}
+
 func refreshed(_ city: String, from weather: Weather) async throws -> Forecast {
     let endpoint = Endpoint<Forecast>.get("/forecasts/\(city, "city")")
     return try await weather.api.value(endpoint.with(\.cache, .use(.reload)))

@@ -11,7 +11,7 @@ enum CacheDecision: Sendable {
     case send(CacheForward)
     /// No stored response can be used, and the request must not be sent. The cache makes a response with the status 504 ([RFC 9111, section
     /// 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
-    case unavailable(CacheStatus)
+    case unavailable(CacheStatus.ForwardReason)
 }
 
 /// A response from the store.
@@ -67,6 +67,8 @@ struct CacheForward: Sendable {
     var fallback: CacheEntry?
     /// Whether the response may be stored.
     var mayStore = true
+    /// Why the response is not stored, if an inner layer has added credentials to the request; `nil` otherwise.
+    var innerRefusal: CacheStatus.Refusal?
 
     /// Sets the fields in a request.
     func apply(to request: inout Request) {

@@ -28,7 +28,8 @@ extension CacheEngine {
         let entry = CacheEntry(id: served.entry.id, head: head)
         var status = CacheStatus(.forwarded(forward.reason), forwardedStatus: .notModified)
         status.timeToLive = freshness.remaining(of: head, at: exchange.responseTime)
-        (status.isStored, status.refusal) = (refusal == nil, refusal)
+        status.refusal = refusal ?? forward.innerRefusal
+        status.isStored = status.refusal == nil
         status.isRevalidated = variants.matches(served.entry.head, request)
         status.isReselected = !status.isRevalidated
         reception.status = status
@@ -59,7 +60,9 @@ extension CacheEngine {
     /// Returns how a request is sent again, without the conditions of the cache.
     private func unconditional(_ forward: CacheForward) -> CacheForward {
         let fields = forward.fields.filter { ![.ifNoneMatch, .ifModifiedSince, .ifRange, .range].contains($0.name) }
-        return CacheForward(reason: forward.reason, fields: fields, mayStore: forward.mayStore)
+        var unconditional = CacheForward(reason: forward.reason, fields: fields, mayStore: forward.mayStore)
+        unconditional.innerRefusal = forward.innerRefusal
+        return unconditional
     }
 
     /// Returns the head of an entry with the fields of a new response, or why the cache must not keep an entry with the new fields.
@@ -133,14 +136,15 @@ extension CacheEngine {
             return
         }
         let beginning = CachePiece(entry: part, offsets: 0..<part.head.extent.storedBytes)
-        let (updated, refusal) = kept(updatedHead(of: part, response, exchange), of: part, response, exchange)
+        let (updated, refusedHead) = kept(updatedHead(of: part, response, exchange), of: part, response, exchange)
+        let refusal = refusedHead ?? exchange.forward.innerRefusal
         let whole = updated.asPart(0..<range.upperBound, completeLength: range.upperBound)
         var write: CacheWrite?
         if refusal == nil {
             write = CacheWrite(
                 head: updated, announced: .part(range, completeLength: content.completeLength), before: beginning,
                 replaces: replaced(by: updated, of: exchange))
-        } else {
+        } else if refusedHead != nil {
             reception.removals.append(part.id)
         }
         (reception.status.isStored, reception.status.refusal) = (refusal == nil, refusal)

@@ -40,7 +40,7 @@ struct CacheEngine: Sendable {
         guard request.key != nil, request.isServable, !request.control.contains(.noStore) else {
             let isOther = request.key != nil && !request.isServable
             let reason = isOther ? CacheStatus.ForwardReason.method : .bypass
-            if isOnlyIfCached(request) { return .unavailable(CacheStatus(.unavailable(reason))) }
+            if isOnlyIfCached(request) { return .unavailable(reason) }
             return .send(CacheForward(reason: reason, mayStore: isOther))
         }
         let entries = readable(entries, by: request)
@@ -51,12 +51,12 @@ struct CacheEngine: Sendable {
                 let revalidation = forward(request, reason: .stale, selected: entry, entries: entries, at: now)
                 return .serveAndRevalidate(serving(entry, for: request, at: now), revalidation)
             case .afterValidation(let reason):
-                if isOnlyIfCached(request) { return .unavailable(CacheStatus(.unavailable(reason))) }
+                if isOnlyIfCached(request) { return .unavailable(reason) }
                 return .send(forward(request, reason: reason, selected: entry, entries: entries, at: now))
             }
         }
         let reason = missReason(request, entries)
-        if isOnlyIfCached(request) { return .unavailable(CacheStatus(.unavailable(reason))) }
+        if isOnlyIfCached(request) { return .unavailable(reason) }
         return .send(forward(request, reason: reason, selected: nil, entries: entries, at: now))
     }
 
@@ -166,6 +166,19 @@ struct CacheEngine: Sendable {
 
     // MARK: - The response
 
+    /// Returns why a response is not stored although its request may be stored: a layer inside the cache has added credentials. `nil` if no
+    /// layer has added credentials, or the rules permit the storage.
+    ///
+    /// The key of the request does not contain these credentials. In a private cache, the stored response could reach another user. A shared
+    /// cache follows [RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
+    ///
+    /// - Parameter response: the response, whose ``/ErrandCore/Response/request`` is the request as the inner layers have sent it.
+    func refusal(of response: Response, to request: CacheRequest) -> CacheStatus.Refusal? {
+        guard policy.isShared else { return request.hasUncoveredCredentials(response.request) ? .noAccount : nil }
+        guard response.request.headers.contains(.authorization), !request.hasCredentials else { return nil }
+        return storage.permitsCredentials(CacheControl(response.headers)) ? nil : .credentials
+    }
+
     /// Decides what happens with the head of a final response.
     ///
     /// - Parameters:
@@ -197,7 +210,8 @@ struct CacheEngine: Sendable {
         } else if let part = forward.completes, response.status == .partialContent || response.status == .rangeNotSatisfiable {
             receiveCompletion(response, of: part, exchange, in: &reception)
         } else if !forward.mayStore {
-            reception.status.refusal = request.refusal ?? (request.control.contains(.noStore) ? .requestForbids : .method)
+            reception.status.refusal =
+                forward.innerRefusal ?? request.refusal ?? (request.control.contains(.noStore) ? .requestForbids : .method)
         } else if request.method == .head {
             reception.status.refusal = .method
             receiveHead(response, of: exchange, in: &reception)

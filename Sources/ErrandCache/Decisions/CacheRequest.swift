@@ -121,7 +121,7 @@ struct CacheRequest: Sendable {
         var partition = CacheKey.Partition.none
         if scope == .private {
             // The account of credentials that no identity covers is not known.
-            guard !hasUncoveredCredentials(request) else { throw .noAccount }
+            guard !hasUncoveredCredentials(request, by: request.options) else { throw .noAccount }
             if let identity = request.options.credentialIdentity { partition = .account(identity) }
         }
         // The meaning of a body of GET is not defined, so the body may select the response (RFC 9110, section 9.3.1).
@@ -134,15 +134,18 @@ struct CacheRequest: Sendable {
         return try checked(CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described)))
     }
 
-    /// Returns whether a request has a sensitive field that the identity of the request does not cover. The identity of cookies covers only
+    /// Returns whether the request, as the inner layers have sent it, has a sensitive field that the identity of this request does not
+    /// cover.
+    func hasUncoveredCredentials(_ sent: Request) -> Bool { Self.hasUncoveredCredentials(sent, by: request.options) }
+
+    /// Returns whether a request has a sensitive field that the identity of the options does not cover. The identity of cookies covers only
     /// `Cookie`. Any other identity covers all fields.
-    private static func hasUncoveredCredentials(_ request: Request) -> Bool {
-        let options = request.options
+    private static func hasUncoveredCredentials(_ request: Request, by options: RequestOptions) -> Bool {
         let isOfCookies = options.hasOnlyCookieIdentity
         guard isOfCookies || options.credentialIdentity == nil else { return false }
-        let sensitivity = options.sensitivity
+        let sensitivity = request.options.sensitivity
         func isUncovered(_ field: HTTPField) -> Bool { sensitivity.isSensitive(field) && !(isOfCookies && field.name == .cookie) }
-        return request.headers.contains(where: isUncovered) || options.fallbackHeaders.contains(where: isUncovered)
+        return request.headers.contains(where: isUncovered) || request.options.fallbackHeaders.contains(where: isUncovered)
     }
 
     /// Returns a key.

@@ -9,6 +9,8 @@ struct CacheCall: Sendable {
     let cached: CacheRequest
     /// The result of the look-up; `nil` if the store was not asked. Nothing is stored without a look-up.
     let lookup: CacheLookup?
+    /// Whether the response gets the warnings of the store. False for a revalidation in the background, whose response nobody reads.
+    var takesWarnings = true
 }
 
 /// Sends the request of a call, and handles the response as the rules decide.
@@ -38,6 +40,9 @@ struct CacheExchange: Sendable {
             }
             response.request.restoreFields(of: forward, from: request)
             guard response.upgrade == nil, response.head.status.kind != .informational else { return response }
+            if forward.mayStore, let refusal = runtime.engine.refusal(of: response, to: call.cached) {
+                (forward.mayStore, forward.innerRefusal) = (false, refusal)
+            }
             let reception = runtime.engine.receive(
                 response.head, to: call.cached, after: forward, among: entries, sentAt: sentAt, at: runtime.now())
             let lookup: CacheLookup?
@@ -59,12 +64,12 @@ struct CacheExchange: Sendable {
                 again = next
             }
             // The stored bytes have disappeared, or the response is unusable.
-            guard resends < 2 else { return await storing(response, nil, reception.status) }
+            guard resends < 2 else { return await storing(response, nil, reception.status.refused(.removed)) }
             resends += 1
             if again == nil {
                 entries = []
                 guard case .send(let unconditional) = runtime.engine.decide(call.cached, among: [], at: runtime.now()) else {
-                    return await storing(response, nil, reception.status)
+                    return await storing(response, nil, reception.status.refused(.removed))
                 }
                 again = unconditional
             }
@@ -99,6 +104,7 @@ struct CacheExchange: Sendable {
         }
         var stored = response.replaced(by: serving.head, body: body)
         stored.metadata.cacheStatus = status
+        addWarnings(to: &stored)
         report(status)
         return stored
     }
@@ -111,18 +117,30 @@ struct CacheExchange: Sendable {
     ) async -> Response {
         var (response, status) = (response, status)
         status.isCollapsed = response.metadata.coalescedInto != nil
-        if let tee = tee(for: response, write, after: lookup) {
-            (response.body, status.isStored) = await tee.attached(to: response.body)
-        } else {
-            status.isStored = false
-        }
+        var storage: CacheStorage?
+        if let write { (response.body, storage) = await attach(write, to: response.body, of: response, after: lookup, in: &status) }
+        if write == nil { status.isStored = false }
         // The status of the inner cache stays if this cache has used no stored response.
-        if let inner = response.metadata.cacheStatus {
-            (status, status.isStored) = (inner, inner.isStored || status.isStored)
+        if let inner = response.metadata.watchedCacheStatus {
+            var merged = inner.current
+            if status.isStored {
+                // An inner cache that has no storage has already stored the response.
+                if merged.isStored, inner.storage == nil { storage = nil }
+                (merged.isStored, merged.refusal) = (true, nil)
+            } else {
+                storage = inner.storage
+            }
+            status = merged
         }
-        response.metadata.cacheStatus = status
+        response.metadata.watchedCacheStatus = WatchedCacheStatus(status, storage: storage)
+        addWarnings(to: &response)
         report(status)
         return response
+    }
+
+    /// Adds the warnings of the store that no response has yet.
+    private func addWarnings(to response: inout Response) {
+        if call.takesWarnings, let warnings = runtime.store.work.takeWarnings() { response.metadata.warnings += warnings }
     }
 
     /// Returns a response whose body is the stored beginning, followed by the rest from the server; `nil` if the stored bytes have
@@ -138,32 +156,68 @@ struct CacheExchange: Sendable {
             response.discard()
             throw error
         }
-        var rest = response.body
-        status.isStored = false
-        if let tee = tee(for: response, completion.write, after: call.lookup) { (rest, status.isStored) = await tee.attached(to: rest) }
+        var (rest, storage) = (response.body, nil as CacheStorage?)
+        if let write = completion.write { (rest, storage) = await attach(write, to: rest, of: response, after: call.lookup, in: &status) }
         // The length follows from the range of the response, because `Content-Length` may be wrong.
         let length = completion.length
         response.head = completion.head
         response.body = ResponseBody(FollowedBodySource(beginning, then: rest.asSource()), expectedLength: length, request: request)
-        response.metadata.cacheStatus = status
+        response.metadata.watchedCacheStatus = WatchedCacheStatus(status, storage: storage)
+        addWarnings(to: &response)
         report(status)
         return response
     }
 
-    /// Returns a tee that stores the body; `nil` if the response is not stored.
-    private func tee(for response: Response, _ write: CacheWrite?, after lookup: CacheLookup?) -> CacheTee? {
-        guard let write, let lookup, let key = call.cached.key(of: write.head, by: runtime.engine.policy), runtime.mayWrite,
-            // A call that shares the exchange of another call does not store the response.
-            response.metadata.coalescedInto == nil,
-            // If the transport has decoded the body, and does not declare `decodesContent`, the body is not stored.
-            runtime.isDecoded || response.metadata.encodedFields.isEmpty && response.metadata.contentCoding == nil
-        else { return nil }
+    /// Returns the body that is stored while it is read, and its storage. Without a storage, the response is not stored. The status says
+    /// whether the response is stored.
+    private func attach(
+        _ write: CacheWrite, to body: ResponseBody, of response: Response, after lookup: CacheLookup?, in status: inout CacheStatus
+    ) async -> (ResponseBody, CacheStorage?) {
+        let tee: CacheTee
+        do throws(CacheStatus.Refusal) {
+            tee = try makeTee(for: response, write, after: lookup)
+        } catch {
+            (status.isStored, status.refusal) = (false, error)
+            return (body, nil)
+        }
+        let stored = await tee.attached(to: body)
+        status.refusal = tee.storage.ownRefusal
+        status.isStored = status.refusal == nil
+        return (stored, status.isStored ? tee.storage : nil)
+    }
+
+    /// Returns a tee that stores the body.
+    ///
+    /// - Throws: why the response is not stored.
+    private func makeTee(
+        for response: Response, _ write: CacheWrite, after lookup: CacheLookup?
+    ) throws(CacheStatus.Refusal) -> CacheTee {
+        // A call that shares the exchange of another call does not store the response.
+        guard response.metadata.coalescedInto == nil else { throw .sharedExchange }
+        // If the transport has decoded the body, and does not declare `decodesContent`, the body is not stored.
+        guard runtime.isDecoded || response.metadata.encodedFields.isEmpty && response.metadata.contentCoding == nil else {
+            throw .decodedBody
+        }
+        guard let lookup, runtime.mayWrite else { throw .storeFailed }
+        guard let key = call.cached.key(of: write.head, by: runtime.engine.policy) else { throw call.cached.refusal ?? .storeRefused }
         runtime.writePointer(to: write.head, of: key, after: lookup, for: request)
-        return CacheTee(runtime, request: request, key: key, write: write, since: lookup.generation)
+        let inner = response.metadata.watchedCacheStatus
+        return CacheTee(
+            runtime, request: request, key: key, write: write, since: lookup.generation,
+            beside: inner?.current.isStored == true ? inner?.storage : nil)
     }
 
     private func report(_ status: CacheStatus) {
         request.report(.cacheDecision, decision: .init(continues: false, status.description))
+    }
+}
+
+extension CacheStatus {
+    /// Returns the status of a response that is not stored.
+    fileprivate func refused(_ refusal: Refusal) -> CacheStatus {
+        var status = self
+        (status.isStored, status.refusal) = (false, refusal)
+        return status
     }
 }
 

@@ -25,8 +25,8 @@ public import ErrandCore
 ///
 /// **Accounts:** a response to a request with credentials is stored only for the account of the credentials:
 /// ``/ErrandCore/RequestOptions/credentialIdentity``. `authenticate` and `cookies` set this account. If a request has no identity, and has
-/// `Authorization`, `Cookie` or another field that is sensitive by ``/ErrandCore/RequestOptions/sensitivity``, the cache is not used. To
-/// remove an account's responses, sign out with `tokens.signOut(clearing: [cache])`. A cache with the policy ``CachePolicy/shared`` has no
+/// `Authorization`, `Cookie` or another field that is sensitive by ``/ErrandCore/RequestOptions/sensitivity``, the cache is not used. If a
+/// layer inside the cache adds such a field, and the request has no identity, the response is not stored. To remove an account's responses, sign out with `tokens.signOut(clearing: [cache])`. A cache with the policy ``CachePolicy/shared`` has no
 /// accounts, and follows [RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
 ///
 /// **Failures:** if the store fails, or needs more than a second for a result, the call continues without the store. The middleware does
@@ -34,8 +34,10 @@ public import ErrandCore
 /// next failure counts as the first. If only the writing of a body has failed, the store is still read. If a server responds to the
 /// conditions of the cache with 400 or 431, for example because the head is too long, the request is sent once more without conditions.
 ///
-/// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports it. A hit
-/// has no exchange.
+/// The first failure of each kind is a warning in `metadata.warnings` of the next response from the server. `log` writes the warning.
+///
+/// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports the status.
+/// If a response is not stored, ``/ErrandCore/CacheStatus/refusal`` says why. A hit has no exchange.
 ///
 /// **Two caches:** a stack may have two caches, such as a small store in memory around a store on the disk. The outer cache treats the
 /// inner cache as a part of the server. `metadata.cacheStatus` describes the cache whose stored response was used. If neither cache has
@@ -129,8 +131,8 @@ public struct CacheMiddleware: HTTPMiddleware {
                 request.report(.cacheDecision, decision: .init(continues: true, "fwd=\(forward.reason.rawValue)"))
                 let call = CacheCall(request: request, cached: cached, lookup: lookup)
                 return try await CacheExchange(runtime, call).send(forward, to: next)
-            case .unavailable(let status):
-                return .notStored(request, status)
+            case .unavailable(let reason):
+                return .notStored(request, for: reason)
             }
             // The entry has disappeared since the look-up.
             lookup = lookup.map { CacheLookup(entries: [], generation: $0.generation, noVarySearch: $0.noVarySearch) }
@@ -166,7 +168,7 @@ public struct CacheMiddleware: HTTPMiddleware {
         // The work must not keep a reference to the owner, because the release of the owner ends the work.
         runtime.store.work.revalidations.begin(owner.revalidation(of: key)) { [runtime] in
             var call = call
-            call.request = call.request.asInnerCall()
+            (call.request, call.takesWarnings) = (call.request.asInnerCall(), false)
             call.request.deadline = Deadline(after: Self.revalidationLimit, clock: runtime.clock)
             let response = try await CacheExchange(runtime, call).send(forward, to: next)
             defer { response.discard() }
@@ -178,11 +180,12 @@ public struct CacheMiddleware: HTTPMiddleware {
 extension Response {
     /// The response if no stored response can be used, and no request may be sent ([RFC 9111, section
     /// 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
-    fileprivate static func notStored(_ request: Request, _ status: CacheStatus) -> Response {
+    fileprivate static func notStored(_ request: Request, for reason: CacheStatus.ForwardReason) -> Response {
+        let status = CacheStatus(.unavailable(reason))
         var response = Response(head: HTTPResponse(status: .gatewayTimeout), request: request)
         response.metadata.cacheStatus = status
-        response.metadata.statusNote = "the response is not stored, and the request allows only a stored response"
-        request.report(.cacheDecision, decision: .init(continues: false, "not stored, and the request allows only a stored response"))
+        response.metadata.statusNote = "the request allows only a stored response, and \(reason.words)"
+        request.report(.cacheDecision, decision: .init(continues: false, "\(status): \(reason.words), and nothing was sent"))
         return response
     }
 }

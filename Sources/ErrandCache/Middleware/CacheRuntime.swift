@@ -196,12 +196,16 @@ final class CacheRuntime: Sendable {
             let writes = pauses.writes.begin(at: now)
             return reads ? pauses.reads.begin(at: now) : writes
         }
+        let description = safeDescription(of: error)
         request.report(
             .cacheDecision,
             decision: .init(
                 continues: true,
                 "the store could not \(work), and is not \(reads ? "used" : "written") for \(length.components.seconds) s: "
-                    + safeDescription(of: error)))
+                    + description))
+        store.work.warn(
+            "the cache's store (\(store.label)) could not \(work): \(description). Later failures of this kind are not reported here",
+            kind: "\(work) \(type(of: error))")
     }
 
     /// Counts a success of the store: see ``pauseAfterFailure``.

@@ -7,46 +7,64 @@ struct CacheTee: Sendable {
     static let waitingLimitBytes = 1024 * 1024
     /// The longest time, in total, for which the store delays the reader of a body: 50 ms.
     static let delayLimit: Duration = .milliseconds(50)
+    /// The longest time for which a stream waits until the store has begun the entry: 10 ms, as a part of ``delayLimit``.
+    static let beginLimit: Duration = .milliseconds(10)
 
     let runtime: CacheRuntime
     let request: Request
     let key: CacheKey
     let write: CacheWrite
     let generation: CacheGeneration
+    /// The storage of the response. The status of the cache refers to this object.
+    let storage: CacheStorage
 
-    init(_ runtime: CacheRuntime, request: Request, key: CacheKey, write: CacheWrite, since generation: CacheGeneration) {
+    /// - Parameter inner: the storage of the response in an inner cache; `nil` if no inner cache stores the response.
+    init(
+        _ runtime: CacheRuntime, request: Request, key: CacheKey, write: CacheWrite, since generation: CacheGeneration,
+        beside inner: CacheStorage?
+    ) {
         (self.runtime, self.request, self.key, self.write, self.generation) = (runtime, request, key, write, generation)
+        storage = CacheStorage(beside: inner)
     }
 
-    /// Returns the body that is stored while it is read, and whether the store has accepted the entry so far.
+    /// Returns the body that is stored while it is read. If the store has already refused the response, ``storage`` has the reason.
     ///
     /// A body in memory is stored before the function returns, and is returned unchanged. With a store that may wait, the function waits
-    /// for at most ``delayLimit``. A body of more than 1 MiB is stored in this store while the body is read.
-    func attached(to body: ResponseBody) async -> (ResponseBody, isStored: Bool) {
+    /// for at most ``delayLimit``. A body of more than 1 MiB, and a stream, are stored in this store while the body is read. For such a
+    /// body, the function waits until the store has begun the entry, but at most for ``beginLimit``.
+    func attached(to body: ResponseBody) async -> ResponseBody {
         switch runtime.store.makeImmediateWriter(for: key, head: write.head, expectedBytes: write.expectedBytes, since: generation) {
         case .refused:
-            report("the store does not keep the entry")
-            return (body, false)
+            refuse(storeRefusal)
+            return body
         case .writer(let writer):
             let sink = ImmediateCacheSink(self, writer)
-            guard let bytes = body.bufferedData else { return (body.copied(to: sink), true) }
+            guard let bytes = body.bufferedData else { return body.copied(to: sink) }
             sink.add(bytes)
-            return (body, sink.end(isComplete: true))
+            sink.end(isComplete: true)
+            return body
         case .unsupported:
             let sink = PumpedCacheSink(self)
-            guard let bytes = body.bufferedData, bytes.count <= Self.waitingLimitBytes else {
-                sink.start()
-                return (body.copied(to: sink), true)
-            }
             sink.start()
+            guard let bytes = body.bufferedData, bytes.count <= Self.waitingLimitBytes else {
+                await sink.waitForWriter()
+                return storage.ownRefusal == nil ? body.copied(to: sink) : body
+            }
             await sink.add(bytes)
-            return (body, await sink.end(isComplete: true))
+            await sink.end(isComplete: true)
+            return body
         }
     }
 
-    /// Reports why a response is not stored.
-    func report(_ reason: String) {
-        request.report(.cacheDecision, decision: .init(continues: false, "not stored: \(reason)"))
+    /// Why the store has not begun the entry.
+    var storeRefusal: CacheStatus.Refusal {
+        runtime.store.refusal(of: key, head: write.head, expectedBytes: write.expectedBytes, since: generation)
+    }
+
+    /// Records and reports why the response is not stored.
+    func refuse(_ refusal: CacheStatus.Refusal) {
+        storage.refuse(refusal)
+        request.report(.cacheDecision, decision: .init(continues: false, "not stored: \(refusal)"))
     }
 }
 
@@ -64,7 +82,7 @@ final class ImmediateCacheSink: BodySink {
     init(_ tee: CacheTee, _ writer: any ImmediateCacheWriter) {
         self.tee = tee
         state = Mutex(State(writer: writer))
-        if let before = tee.write.before, !copy(before, to: writer) { drop("the stored part has disappeared") }
+        if let before = tee.write.before, !copy(before, to: writer) { drop(.removed) }
     }
 
     func write(_ chunk: Data) async throws { add(chunk) }
@@ -76,23 +94,22 @@ final class ImmediateCacheSink: BodySink {
             state.receivedBytes += Int64(chunk.count)
             return state.writer
         }
-        if let writer, !writer.write(chunk) { drop("the store has no room") }
+        if let writer, !writer.write(chunk) { drop(.noRoom) }
     }
 
-    /// Publishes the entry. Returns false if nothing is stored.
-    @discardableResult
-    func end(isComplete: Bool) -> Bool {
+    /// Publishes the entry.
+    func end(isComplete: Bool) {
         let (writer, receivedBytes) = state.withLock { ($0.writer.take(), $0.receivedBytes) }
-        guard let writer else { return false }
+        guard let writer else { return }
         guard let (head, includesAfter) = tee.write.finished(receivedBytes: receivedBytes, isComplete: isComplete) else {
             writer.discard()
-            return false
+            return tee.refuse(.incompleteBody)
         }
         if includesAfter, let after = tee.write.after, !copy(after, to: writer) {
             writer.discard()
-            return false
+            return tee.refuse(.removed)
         }
-        return writer.publish(head, replacing: tee.write.replaces) != nil
+        if writer.publish(head, replacing: tee.write.replaces) == nil { tee.refuse(.removed) }
     }
 
     private func copy(_ piece: CachePiece, to writer: any ImmediateCacheWriter) -> Bool {
@@ -100,9 +117,9 @@ final class ImmediateCacheSink: BodySink {
         return writer.write(bytes)
     }
 
-    private func drop(_ reason: String) {
+    private func drop(_ refusal: CacheStatus.Refusal) {
         guard let writer = state.withLock({ $0.writer.take() }) else { return }
         writer.discard()
-        tee.report(reason)
+        tee.refuse(refusal)
     }
 }

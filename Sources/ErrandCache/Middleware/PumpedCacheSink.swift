@@ -23,8 +23,8 @@ final class PumpedCacheSink: BodySink {
         var isComplete: Bool?
         /// Whether the entry was dropped, and is not stored.
         var isDropped = false
-        /// Whether the pump has published the entry; `nil` before the pump has ended.
-        var result: Bool?
+        /// Whether the pump has ended.
+        var hasEnded = false
         /// The writer of the store, after the pump has begun.
         var writer: (any CacheWriter)?
         /// The continuation of the pump while the pump waits for a chunk.
@@ -89,27 +89,34 @@ final class PumpedCacheSink: BodySink {
             pump?.resume()
             switch room {
             case .added, .dropped: return
-            case .none: return drop("too many bytes wait for the store")
+            case .none: return drop(.waitingLimit)
             case .full:
                 let hasWaited = await wait { $0.isDropped || $0.hasRoom(for: chunk) }
-                if !hasWaited { return drop("the store is slower than the reader") }
+                if !hasWaited { return drop(.storeSlow) }
             }
         }
     }
 
-    /// Ends the body, and waits for the store. Returns false if the entry is not stored; true if it is stored, or is still being stored.
-    @discardableResult
-    func end(isComplete: Bool) async -> Bool {
+    /// Ends the body, and waits until the pump has published or dropped the entry, as long as the time for delays permits.
+    func end(isComplete: Bool) async {
         close(isComplete: isComplete)
-        _ = await wait { $0.result != nil }
-        return state.withLock { $0.result ?? !$0.isDropped }
+        _ = await wait { $0.hasEnded }
+    }
+
+    /// Waits until the store has begun or refused the entry, at most for ``CacheTee/beginLimit``.
+    func waitForWriter() async {
+        _ = await wait(atMost: CacheTee.beginLimit) { $0.writer != nil || $0.isDropped || $0.hasEnded }
     }
 
     /// Waits for the pump. Returns false if the reader has waited for ``CacheTee/delayLimit`` in total, or the task is cancelled.
     ///
-    /// - Parameter isDone: a closure that returns whether the reader can continue. The closure is called under the lock.
-    private func wait(until isDone: @escaping @Sendable (State) -> Bool) async -> Bool {
-        let limit = state.withLock { isDone($0) ? nil : $0.delay }
+    /// - Parameters:
+    ///   - most: the longest wait.
+    ///   - isDone: a closure that returns whether the reader can continue. The closure is called under the lock.
+    private func wait(
+        atMost most: Duration = CacheTee.delayLimit, until isDone: @escaping @Sendable (State) -> Bool
+    ) async -> Bool {
+        let limit = state.withLock { isDone($0) ? nil : min($0.delay, most) }
         guard let limit else { return true }
         guard limit > .zero else { return false }
         let elapsed = makeStopwatch(on: tee.runtime.clock)
@@ -157,7 +164,7 @@ final class PumpedCacheSink: BodySink {
     }
 
     /// Drops the entry. A chunk that is being written counts until the store returns.
-    private func drop(_ reason: String?) {
+    private func drop(_ refusal: CacheStatus.Refusal) {
         let (isFirst, writer, bytes, pump, reader) = state.withLock { state in
             let isFirst = !state.isDropped
             state.isDropped = true
@@ -168,44 +175,42 @@ final class PumpedCacheSink: BodySink {
         }
         tee.runtime.store.work.waiting.release(bytes)
         writer?.discard()
+        // The reader reads the reason.
+        if isFirst { tee.refuse(refusal) }
         pump?.resume()
         reader?.resume()
-        if isFirst, let reason { tee.report(reason) }
     }
 
     // MARK: The pump
 
     private func pump() async {
-        let isPublished = await store()
-        if !isPublished { drop(nil) }
+        if let refusal = await store() { drop(refusal) }
         let reader = state.withLock { state in
-            state.result = isPublished
+            state.hasEnded = true
             state.writer = nil
             return state.reader.take()
         }
         reader?.resume()
     }
 
-    /// Writes the body to the store. Returns whether the entry was published.
-    private func store() async -> Bool {
+    /// Writes the body to the store. Returns why the entry was not published; `nil` if the entry was published.
+    private func store() async -> CacheStatus.Refusal? {
         let (store, write) = (tee.runtime.store, tee.write)
         do {
             guard
                 let writer = try await store.makeWriter(
                     for: tee.key, head: write.head, expectedBytes: write.expectedBytes, since: tee.generation)
-            else {
-                drop("the store does not keep the entry")
-                return false
-            }
-            let isDropped = state.withLock { state in
+            else { return tee.storeRefusal }
+            let (isDropped, reader) = state.withLock { state in
                 state.writer = writer
-                return state.isDropped
+                return (state.isDropped, state.reader.take())
             }
+            reader?.resume()
             if isDropped {
                 writer.discard()
-                return false
+                return .storeRefused
             }
-            if let before = write.before, try await !copy(before, to: writer) { return false }
+            if let before = write.before, try await !copy(before, to: writer) { return .removed }
             while true {
                 switch nextStep() {
                 case .write(let chunks):
@@ -215,13 +220,13 @@ final class PumpedCacheSink: BodySink {
                     try result.get()
                 case .end(let receivedBytes, let isComplete):
                     guard let (head, includesAfter) = write.finished(receivedBytes: receivedBytes, isComplete: isComplete) else {
-                        return false
+                        return .incompleteBody
                     }
-                    if includesAfter, let after = write.after, try await !copy(after, to: writer) { return false }
+                    if includesAfter, let after = write.after, try await !copy(after, to: writer) { return .removed }
                     let id = try await writer.publish(head, replacing: write.replaces)
                     tee.runtime.succeeded(reads: false)
-                    return id != nil
-                case .dropped: return false
+                    return id == nil ? .removed : nil
+                case .dropped: return .storeRefused
                 case .wait:
                     await withCheckedContinuation { continuation in
                         let isReady = state.withLock { state in
@@ -234,14 +239,13 @@ final class PumpedCacheSink: BodySink {
                 }
             }
         } catch {
-            if error is any CacheEntryRefusal {
-                // The store works, and refuses only this entry.
-                drop("the store does not keep the entry: \(safeDescription(of: error))")
-            } else if !state.withLock(\.isDropped) {
+            // The store works, and only this entry gets no room.
+            if let refusal = error as? any CacheEntryRefusal { return refusal.refusal }
+            if !state.withLock(\.isDropped) {
                 // After the entry was dropped, any error of the writer is expected.
                 tee.runtime.failed("write an entry", error, tee.request, reads: false)
             }
-            return false
+            return .storeFailed
         }
     }
 

@@ -128,7 +128,12 @@ struct StorageRule: Sendable {
     /// ([RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)). In a private cache, the key separates the accounts.
     private func checkCredentials(_ control: CacheControl, of request: CacheRequest) throws(Refusal) {
         guard policy.isShared, request.hasCredentials else { return }
-        guard control.contains(.public) || control.contains(.mustRevalidate) || control.sharedMaxAge != nil else { throw .credentials }
+        guard permitsCredentials(control) else { throw .credentials }
+    }
+
+    /// Returns whether the server permits a shared cache to store the response to a request with credentials.
+    func permitsCredentials(_ control: CacheControl) -> Bool {
+        control.contains(.public) || control.contains(.mustRevalidate) || control.sharedMaxAge != nil
     }
 
     /// Checks that a response to POST or PATCH is the new representation of the target, with a lifetime ([RFC 9110, section

@@ -86,6 +86,15 @@ public protocol CacheStore: AccountBoundStore {
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) -> ImmediateCacheWriting
 
+    /// Returns why the store has not begun an entry. The cache calls this function after ``makeWriter(for:head:expectedBytes:since:)`` has
+    /// returned `nil`, or after ``ImmediateCacheWriting/refused``, and shows the reason in ``/ErrandCore/CacheStatus/refusal``.
+    ///
+    /// This function must not block. Default: ``/ErrandCore/CacheStatus/Refusal/volatileAccount`` for a volatile identity, if the store may
+    /// wait; ``/ErrandCore/CacheStatus/Refusal/storeRefused`` otherwise.
+    func refusal(
+        of key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) -> CacheStatus.Refusal
+
     /// Replaces the heads of entries by the heads of `entries`. The bodies, the keys and the numbers stay. Missing entries are ignored.
     func updateHeads(_ entries: [CacheEntry]) async throws
 
@@ -138,6 +147,13 @@ extension CacheStore {
     public func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) -> ImmediateCacheWriting { .unsupported }
+
+    /// The reason for a volatile identity if the store may wait; otherwise a reason that the store does not state.
+    public func refusal(
+        of key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) -> CacheStatus.Refusal {
+        key.isVolatile && !isImmediate ? .volatileAccount : .storeRefused
+    }
 }
 
 /// The writer of one entry. The functions are called one after the other, except ``discard()``. If the store gives up a writer, the writer

@@ -25,6 +25,16 @@ public final class CacheWork: Sendable {
     /// The bytes that wait to be written.
     let waiting: ByteAllowance
     private let lastNumber = Atomic(0)
+    private let warnings = Mutex(Warnings())
+    /// Whether a warning waits for a response. A response reads this value without a lock.
+    private let hasWarnings = Atomic(false)
+
+    private struct Warnings {
+        /// The kinds of failures that were reported.
+        var kinds: Set<String> = []
+        /// The warnings that no response has yet.
+        var waiting: [String] = []
+    }
 
     /// Creates an object without work.
     ///
@@ -35,6 +45,25 @@ public final class CacheWork: Sendable {
     public var waitingBytes: Int { waiting.bytes }
     /// The largest number of bytes that have waited at the same time.
     public var peakWaitingBytes: Int { waiting.peakBytes }
+
+    /// Keeps a warning for the next response, unless there was a warning of this kind.
+    func warn(_ warning: String, kind: String) {
+        warnings.withLock { warnings in
+            guard warnings.kinds.insert(kind).inserted else { return }
+            warnings.waiting.append(warning)
+            hasWarnings.store(true, ordering: .releasing)
+        }
+    }
+
+    /// Returns the warnings that no response has yet; `nil` if there are none.
+    func takeWarnings() -> [String]? {
+        guard hasWarnings.load(ordering: .acquiring) else { return nil }
+        return warnings.withLock { warnings in
+            hasWarnings.store(false, ordering: .releasing)
+            defer { warnings.waiting = [] }
+            return warnings.waiting.isEmpty ? nil : warnings.waiting
+        }
+    }
 
     /// Returns a new number for a write or a cache.
     func nextNumber() -> Int { lastNumber.wrappingAdd(1, ordering: .relaxed).newValue }

@@ -102,6 +102,13 @@ public final class MemoryCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
         return number.map { MemoryCacheWriter(self, number: $0) }
     }
 
+    /// Why an entry is not begun: a removal since the look-up, its size, or no room.
+    public func refusal(
+        of key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) -> CacheStatus.Refusal {
+        state.withLock { $0.refusal(of: key, head, expectedBytes: expectedBytes, since: generation) }
+    }
+
     /// Replaces the heads of entries. An entry whose head has grown beyond the limits is removed. Missing entries are ignored. Never
     /// throws.
     public func updateHeads(_ entries: [CacheEntry]) async throws { state.withLock { $0.updateHeads(entries) } }

@@ -92,13 +92,28 @@ struct MemoryCacheTable: Sendable {
     ) -> Int64? {
         let headBytes = Self.headBytes(head, key)
         let expected = max(0, expectedBytes ?? 0)
-        guard generations.isCurrent(generation, for: key, groups: head.groups), limits.entries > 0,
-            expected <= limits.entryBytes - Int64(headBytes), reserve(headBytes + Int(expected))
+        guard refusal(of: key, head, headBytes: headBytes, expectedBytes: expected, since: generation) == nil,
+            reserve(headBytes + Int(expected))
         else { return nil }
         lastNumber += 1
         writers[lastNumber] = Unpublished(
             key: key, generation: generation, headBytes: headBytes, reserved: headBytes + Int(expected))
         return lastNumber
+    }
+
+    /// Returns why an entry is not begun. If there is no other reason, the store has no room.
+    func refusal(
+        of key: CacheKey, _ head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) -> CacheStatus.Refusal {
+        let headBytes = Self.headBytes(head, key)
+        return refusal(of: key, head, headBytes: headBytes, expectedBytes: max(0, expectedBytes ?? 0), since: generation) ?? .noRoom
+    }
+
+    private func refusal(
+        of key: CacheKey, _ head: CacheEntry.Head, headBytes: Int, expectedBytes: Int64, since generation: CacheGeneration
+    ) -> CacheStatus.Refusal? {
+        guard generations.isCurrent(generation, for: key, groups: head.groups) else { return .removed }
+        return limits.entries > 0 && expectedBytes <= limits.entryBytes - Int64(headBytes) ? nil : .tooLarge
     }
 
     /// Makes room for the next bytes of an entry. Returns false if there is no room, or if the entry was given up.

@@ -35,6 +35,8 @@ public final class CallProfile: Sendable {
         var end: Duration?
         var result: String?
         var exchange: Int?
+        /// Whether the response of the layer has the status of a cache.
+        var hasCacheStatus = false
     }
 
     private struct State {
@@ -70,6 +72,20 @@ public final class CallProfile: Sendable {
         state.withLock { state in
             state.entries[layer].end = now
             state.entries[layer].result = result
+        }
+    }
+
+    /// Ends a layer that has returned a response. The result of the cache has the status of the cache.
+    func end(_ layer: Int, _ response: Response) {
+        let (now, status) = (now, response.metadata.cacheStatus)
+        state.withLock { state in
+            state.entries[layer].end = now
+            state.entries[layer].result = "\(response.head.status.code)"
+            guard let status else { return }
+            state.entries[layer].hasCacheStatus = true
+            // The layers outside the cache also see the status.
+            let isOutside = state.entries[layer...].contains { $0.parent == layer && $0.hasCacheStatus }
+            if !isOutside { state.entries[layer].result = "\(response.head.status.code), \(status)" }
         }
     }
 
@@ -141,7 +157,8 @@ public final class CallProfile: Sendable {
         /// The part of ``duration`` in which no inner layer ran: the layer's own work and waits. `nil` while the layer is in
         /// progress.
         public let own: Duration?
-        /// The result of the layer: a status, or the failure without secrets. `nil` while the layer is in progress.
+        /// The result of the layer: a status, or the failure without secrets. `nil` while the layer is in progress. The result of a
+        /// cache also has the ``CacheStatus`` at that time: `200, hit; ttl=540`.
         public let result: String?
         /// The layers that this layer called, in order. Under `retry`, there is one layer for each attempt.
         public let children: [Layer]
@@ -215,7 +232,7 @@ extension ProfilePosition {
         request.options.call.profilePosition = ProfilePosition(profile, layer)
         do {
             let response = try await send(request)
-            profile.end(layer, "\(response.head.status.code)")
+            profile.end(layer, response)
             return response
         } catch {
             profile.end(layer, Self.shown(error))

@@ -8,6 +8,7 @@ public import ErrandFormats
 /// ```
 /// GET https://a.example/x: status 503 Service Unavailable; the server asks to wait for 30 s; attempt 1: 503, then waited 100 ms
 /// GET https://a.example/new: status 404 Not Found; redirected from POST https://a.example/old (2 hops)
+/// GET https://a.example/y: nothing was sent (status 504); the request allows only a stored response, and no response is stored for the URL
 /// ```
 ///
 /// To catch an error type of your own, let the client create the error: `APIClient(stack) { refused in try refused.json(as:
@@ -53,7 +54,8 @@ public struct StatusError: RequestFailure {
     public var status: HTTPResponse.Status { head.status }
     public var response: HTTPResponse? { head }
     public var phase: ExchangePhase { .response }
-    public var delivery: Delivery { .sent }
+    /// `sent`. `notSent` if a cache has made the 504, because the request allows only a stored response: ``CacheStatus/isUnavailable``.
+    public var delivery: Delivery { isUnavailable ? .notSent : .sent }
 
     /// The wait that the server asks for before the next request (`Retry-After`,
     /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server asks for no wait.
@@ -129,11 +131,14 @@ public struct StatusError: RequestFailure {
     /// shows no header field except `Retry-After`, and no part of the body. A title that seems to contain a secret is left out.
     public var description: String {
         var text = shownRequest
-        text += shownStatus
+        text += isUnavailable ? "nothing was sent (status \(head.status.code))" : shownStatus
         text += shownProblem
         if let note = refused.metadata.statusNote { text += "; \(note)" }
         return text + head.shownRemarks + shownAttempts + redirects.shown(before: request)
     }
+
+    /// Whether a cache has made the response without a request.
+    private var isUnavailable: Bool { refused.metadata.cacheStatus?.isUnavailable == true }
 
     /// The title of the problem in parentheses; empty if ``safeProblem`` is `nil`.
     package var shownProblem: String { safeProblem.map { " (\($0))" } ?? "" }

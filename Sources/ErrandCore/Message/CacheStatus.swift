@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// The way in which a cache of the app handled a request, in the terms of the field `Cache-Status` ([RFC 9211, section
 /// 2](https://www.rfc-editor.org/rfc/rfc9211#section-2)).
 public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
@@ -132,11 +134,74 @@ extension Duration {
     }
 }
 
-private enum CacheStatusKey: MetadataKey { static var defaultValue: CacheStatus? { nil } }
+extension CacheStatus.ForwardReason {
+    /// Why no stored response was used, as a clause.
+    package var words: String {
+        switch self {
+        case .bypass: "the cache does not handle the request"
+        case .method: "no stored response serves the method"
+        case .uriMiss: "no response is stored for the URL"
+        case .varyMiss: "the stored responses belong to other values of the fields that Vary names"
+        case .miss, .partial: "no usable response is stored"
+        case .request: "the request does not allow the stored response"
+        case .stale: "the stored response is stale"
+        }
+    }
+}
+
+/// The storage of a response while its body is read. The status of the cache changes if the response is not stored in the end.
+package final class CacheStorage: Sendable {
+    private let reason = Mutex<CacheStatus.Refusal?>(nil)
+    /// The storage in another cache of the stack; `nil` if there is no such cache, or if the other cache does not store the response.
+    private let other: CacheStorage?
+
+    package init(beside other: CacheStorage?) { self.other = other }
+
+    /// Records why the response is not stored. Only the first reason counts.
+    package func refuse(_ refusal: CacheStatus.Refusal) { reason.withLock { $0 = $0 ?? refusal } }
+
+    /// Why the cache does not store the response; `nil` if the cache stores the response, or has stored it.
+    package var ownRefusal: CacheStatus.Refusal? { reason.withLock(\.self) }
+
+    /// Why no cache stores the response; `nil` if a cache stores the response, or has stored it.
+    fileprivate var refusal: CacheStatus.Refusal? {
+        guard let reason = ownRefusal else { return nil }
+        return other.map { $0.refusal == nil ? nil : reason } ?? reason
+    }
+}
+
+/// A status, and the storage that can change the status.
+package struct WatchedCacheStatus: Sendable {
+    private var status: CacheStatus
+    package let storage: CacheStorage?
+
+    /// - Parameter storage: the storage of the response; `nil` if the status does not change.
+    package init(_ status: CacheStatus, storage: CacheStorage? = nil) { (self.status, self.storage) = (status, storage) }
+
+    /// The current status.
+    package var current: CacheStatus {
+        guard status.isStored, let refusal = storage?.refusal else { return status }
+        var current = status
+        (current.isStored, current.refusal) = (false, refusal)
+        return current
+    }
+}
+
+private enum CacheStatusKey: MetadataKey { static var defaultValue: WatchedCacheStatus? { nil } }
 
 extension ResponseMetadata {
     /// The way in which a cache of the stack handled the request; `nil` if the stack has no cache. Your own cache sets this property.
+    ///
+    /// The library's cache stores a body while the body is read. If the response is not stored in the end, for example because the
+    /// store fails, ``CacheStatus/isStored`` changes to false, and ``CacheStatus/refusal`` says why. Therefore, read this property again
+    /// after the body.
     public var cacheStatus: CacheStatus? {
+        get { watchedCacheStatus?.current }
+        set { watchedCacheStatus = newValue.map { WatchedCacheStatus($0) } }
+    }
+
+    /// The status of the cache, and the storage that can change the status.
+    package var watchedCacheStatus: WatchedCacheStatus? {
         get { self[CacheStatusKey.self] }
         set { self[CacheStatusKey.self] = newValue }
     }

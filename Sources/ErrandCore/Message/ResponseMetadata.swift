@@ -43,6 +43,7 @@ extension ResponseMetadata: CustomStringConvertible, HidesStorage {
     package var shownFields: KeyValuePairs<String, Any> { ["values": count, "attempts": attempts.map(\.description)] }
 }
 
+private enum WarningsKey: MetadataKey { static var defaultValue: [String] { [] } }
 private enum ServerIsUnverifiedKey: MetadataKey { static var defaultValue: Bool { false } }
 private enum ContentCodingKey: MetadataKey { static var defaultValue: String? { nil } }
 private enum EncodedFieldsKey: MetadataKey { static var defaultValue: HTTPFields { [:] } }
@@ -54,6 +55,13 @@ extension ResponseMetadata {
     public var serverIsUnverified: Bool {
         get { self[ServerIsUnverifiedKey.self] }
         set { self[ServerIsUnverifiedKey.self] = newValue }
+    }
+
+    /// Problems of layers that have not failed the call, such as a store of the cache that can't be written: sentences without secrets.
+    /// `log` writes each sentence as a warning. A layer reports each problem once, and not for each call. Empty without problems.
+    public var warnings: [String] {
+        get { self[WarningsKey.self] }
+        set { self[WarningsKey.self] = newValue }
     }
 
     /// The content coding, such as `gzip`, from which the body was decoded. `nil` if the body was not encoded.

@@ -24,7 +24,7 @@ final class RecordedExchange: EventSink {
         var requestBody: BodyCapture
         var response: HARResponse?
         /// The cache status and the fields of the response; `nil` if the stack has no cache.
-        var cache: (status: CacheStatus, fields: HTTPFields)?
+        var cache: (status: WatchedCacheStatus, fields: HTTPFields)?
         var body: BodyCapture
         /// The reported steps of the last exchange that the transport has begun.
         var steps: ExchangeTimings
@@ -103,7 +103,7 @@ final class RecordedExchange: EventSink {
         if let trailers = response.body.bufferedTrailers { recorded.trailers = [HARField](trailers) }
         state.withLock { state in
             (state.wait, state.response) = (wait, recorded)
-            state.cache = response.metadata.cacheStatus.map { ($0, fields) }
+            state.cache = response.metadata.watchedCacheStatus.map { ($0, fields) }
             guard let data else {
                 state.stage = .open
                 return
@@ -171,7 +171,7 @@ final class RecordedExchange: EventSink {
             request: request(body: state.requestBody, version: response.httpVersion), response: response, timings: timings)
         entry.serverIPAddress = state.steps.connection?.peerAddress
         entry.connection = state.steps.connection.map { "\($0.number)" }
-        if let (status, fields) = state.cache { entry.add(status, fields: fields, at: started) }
+        if let (status, fields) = state.cache { entry.add(status.current, fields: fields, at: started) }
         return EntryRedaction.redacted(entry, by: sensitivity, keepsUnknownText: keepsUnknownText)
     }
 

@@ -230,16 +230,36 @@ public final class SQLiteCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
         try await reader.ensureKey(isCancellable: true)
         guard let stored = try storedKey(key) else { return nil }
         let places = try places(of: stored, head)
-        let isCurrent = try await reader.runUntilCancelled {
-            try $0.isCurrent(generation, partition: stored.partition, places: places)
+        let isCurrent = try await reader.runUntilCancelled { [sealing] tables in
+            guard try tables.isCurrent(generation, partition: stored.partition, places: places) else { return false }
+            // If nothing can be sealed, the cache must know before the body is read.
+            if let sealing { _ = try sealing.seal(Data(stored.name.encoded)) }
+            return true
         }
         guard isCurrent else { return nil }
-        let overhead = Int64(head.encoded.count + stored.name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
-        guard CacheLimits.allowsHead(head.response.headerFields), limits.entries > 0,
-            BodyFrames.fit(contentBytes: expectedBytes ?? 0, overheadBytes: overhead, within: limits.entryBytes)
-        else { return nil }
+        let overhead = overheadBytes(stored.name, head)
+        guard fits(head, overheadBytes: overhead, expectedBytes: expectedBytes) else { return nil }
         return SQLiteCacheWriter(
             self, .init(stored: stored, generation: generation), overheadBytes: overhead, expectedBytes: expectedBytes)
+    }
+
+    /// Why an entry is not begun: a volatile identity, its size, or a removal since the look-up.
+    public func refusal(
+        of key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
+    ) -> CacheStatus.Refusal {
+        if case .account(let identity) = key.partition, !identity.isDurable { return .volatileAccount }
+        let overhead = overheadBytes(StoredName(key), head)
+        return fits(head, overheadBytes: overhead, expectedBytes: expectedBytes) ? .removed : .tooLarge
+    }
+
+    /// The bytes of an entry beside its body.
+    private func overheadBytes(_ name: StoredName, _ head: CacheEntry.Head) -> Int64 {
+        Int64(head.encoded.count + name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
+    }
+
+    private func fits(_ head: CacheEntry.Head, overheadBytes: Int64, expectedBytes: Int64?) -> Bool {
+        CacheLimits.allowsHead(head.response.headerFields) && limits.entries > 0
+            && BodyFrames.fit(contentBytes: expectedBytes ?? 0, overheadBytes: overheadBytes, within: limits.entryBytes)
     }
 
     /// Publishes an entry whose body is in memory or in a file. Returns `nil` if the writer was given up.
@@ -263,7 +283,7 @@ public final class SQLiteCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
                 head: try StoredPiece(head.encoded, at: place(StoredPiece.Place.headIndex), sealing: sealing).combined,
                 frames: frames.encoded, body: stored, bodyBytes: frames.storedBytes)
             // Sealed pieces and the final head may have more bytes than the writer has counted.
-            guard entry.bytes <= limits.entryBytes else { return nil }
+            guard entry.bytes <= limits.entryBytes else { throw SQLiteCacheWriter.TooLarge() }
             let (id, files) = try tables.database.transaction { () -> (Int64?, [Int64]) in
                 let isCurrent = try tables.isCurrent(key.generation, partition: key.stored.partition, places: places)
                 guard isCurrent, openWriters.withLock({ $0[number] }) != nil else { return (nil, []) }

@@ -14,15 +14,18 @@ final class SQLiteCacheWriter: CacheWriter {
         let generation: CacheGeneration
     }
 
-    private struct TooLarge: CacheEntryRefusal, SafelyDescribedError {
+    struct TooLarge: CacheEntryRefusal, SafelyDescribedError {
+        let refusal = CacheStatus.Refusal.tooLarge
         let description = "the entry is larger than the limit for one entry"
     }
 
     private struct GivenUp: CacheEntryRefusal, SafelyDescribedError {
+        let refusal = CacheStatus.Refusal.removed
         let description = "the entry was given up"
     }
 
     private struct WrongLength: CacheEntryRefusal, SafelyDescribedError {
+        let refusal = CacheStatus.Refusal.incompleteBody
         let description = "the number of written bytes differs from the length in the head of the entry"
     }
 

@@ -81,6 +81,7 @@ final class ExchangeLog: CallObserver {
     /// Logs a response immediately, and its body when the body was read. If a reader of the response ends the call, logs the
     /// response and the body at the end of the call.
     func receive(_ response: inout Response, isRefused: Bool, awaitsReader: Bool) {
+        for warning in response.metadata.warnings { logger.warning("\(warning.onOneLine)", metadata: ids) }
         // If the logger does not accept the level of the record, the log must cost nothing. If a reader of the response ends the call, the
         // call can still fail, and the logger may accept the level of this failure.
         guard wantsAll || (wantsFailures && (isRefused || awaitsReader)) else { return }
@@ -146,7 +147,8 @@ final class ExchangeLog: CallObserver {
             var head = Response(head: response.head, request: response.request)
             head.metadata.attempts = response.metadata.attempts
             head.metadata.retryStop = response.metadata.retryStop
-            head.metadata.cacheStatus = response.metadata.cacheStatus
+            // The status changes if the response is not stored in the end.
+            head.metadata.watchedCacheStatus = response.metadata.watchedCacheStatus
             self.response = head
             self.isRefused = isRefused
             self.problem = problem
@@ -368,6 +370,7 @@ final class ExchangeLog: CallObserver {
 extension CacheStatus {
     /// The part of the response that comes from the cache, in words; `nil` if the whole response comes from the server.
     fileprivate var sourceInWords: String? {
+        if isUnavailable { return "from the cache, because nothing was sent," }
         if isFallback { return "from the cache, because the server failed," }
         if isHit { return isStale ? "from the cache, stale," : "from the cache" }
         if isReselected { return "from the cache, selected by the server," }

@@ -22,6 +22,9 @@ public import Logging
 /// if this level is higher than `warning`. A status is a failure if a `validateStatus` inside or outside the log refuses the status.
 /// Without `validateStatus`, a status of at least 400 is a failure.
 ///
+/// **Warnings:** the problems of layers that have not failed the call (``/ErrandCore/ResponseMetadata/warnings``), such as a store of the
+/// cache that can't be written, are logged at `warning`, once for each problem.
+///
 /// **Typed calls** (`APIClient`): the record is written at the end of the call, after the value has been decoded or decoding has
 /// failed. The record has the duration of the whole call. If the client has an envelope, the record of a failure has the back end's
 /// code, message and request ID, for any status.
@@ -67,6 +70,7 @@ public import Logging
 /// - `http.request.method`, `http.response.status_code`, `http.response.body.size`
 /// - `url.full` (redacted), `url.template`
 /// - `http.request.resend_count` for a request that was sent again
+/// - `errand.cache` for a stack with a cache: what the cache did, and why a response is not stored (``/ErrandCore/CacheStatus``)
 /// - `errand.request.id`, `errand.request.number`, `errand.elapsed`
 /// - `error.type`, as in spans and metrics: see ``TraceMiddleware``
 /// - `errand.tag.NAME` for each of `request.options.tags`

@@ -2,8 +2,9 @@ import ErrandCore
 import ErrandMiddleware
 import ErrandTesting
 import HTTPTypes
-import struct TestSupport.TestError
 import Testing
+
+import struct TestSupport.TestError
 
 @testable import ErrandCache
 
@@ -160,7 +161,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         let cache = CachedOrigin { request, _ in reply(to: request) }
         let strict = cache.stack.validateStatus()
         let error = await #expect(throws: StatusError.self) { try await strict.send(request("Cache-Control: only-if-cached")) }
-        #expect(error?.description.contains("the response is not stored") == true, "\(String(describing: error))")
+        #expect(error?.description.contains("no response is stored for the URL") == true, "\(String(describing: error))")
         #expect(cache.origin.count == 0)
     }
 

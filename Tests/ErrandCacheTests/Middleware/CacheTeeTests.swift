@@ -2,8 +2,9 @@ import ErrandCore
 import ErrandTesting
 import HTTPTypes
 import Synchronization
-import struct TestSupport.TestError
 import Testing
+
+import struct TestSupport.TestError
 
 @testable import ErrandCache
 

@@ -12,6 +12,7 @@ final class TestStore: CacheStore {
 
     private struct State {
         var failing: Set<Step> = []
+        var refusesEntries = false
         var stopped: Set<Step> = []
         var waiters: [(Step, QueueTicket, CheckedContinuation<Void, any Error>)] = []
         var calls: [Step: Int] = [:]
@@ -24,6 +25,8 @@ final class TestStore: CacheStore {
     init(_ memory: MemoryCacheStore = MemoryCacheStore()) { self.memory = memory }
 
     func fail(_ steps: Set<Step>) { state.withLock { $0.failing = steps } }
+    /// From now on, the store keeps no entry.
+    func refuseEntries() { state.withLock { $0.refusesEntries = true } }
     func stop(_ step: Step) { state.withLock { _ = $0.stopped.insert(step) } }
     func pause(_ step: Step, _ duration: Duration) { state.withLock { $0.pause[step] = duration } }
     func calls(_ step: Step) -> Int { state.withLock { $0.calls[step] ?? 0 } }
@@ -78,6 +81,7 @@ final class TestStore: CacheStore {
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> (any CacheWriter)? {
         try await enter(.writer)
+        if state.withLock(\.refusesEntries) { return nil }
         let writer = try await memory.makeWriter(for: key, head: head, expectedBytes: expectedBytes, since: generation)
         return writer.map { Writer(store: self, writer: $0) }
     }

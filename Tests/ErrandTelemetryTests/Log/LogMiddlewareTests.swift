@@ -33,6 +33,27 @@ import Testing
         #expect(lines.all[3].text.contains("cancelled"))
     }
 
+    @Test func theWarningsOfLayersAreLogged() async throws {
+        let (logger, lines) = recordingLogger(level: .warning)
+        let stack = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
+            .transformResponse { $0.metadata.warnings.append("the store\nis full") }.log(to: logger)
+        _ = try await stack.send(try request())
+        #expect(lines.all.map(\.level) == [.warning] && lines.all[0].text == "the store\\nis full", "\(lines.everything)")
+    }
+
+    @Test func theStatusOfTheCacheIsCurrent() async throws {
+        let (logger, lines) = recordingLogger()
+        let storage = CacheStorage(beside: nil)
+        let status = CacheStatus(.forwarded(.uriMiss), forwardedStatus: .ok, isStored: true)
+        let stack = StubTransport(Stub().responds(.stream([Data("a".utf8)])))
+            .transformResponse { $0.metadata.watchedCacheStatus = WatchedCacheStatus(status, storage: storage) }
+            .log(to: logger, detail: .body(), metadata: .all)
+        let response = try await stack.send(try request())
+        storage.refuse(.storeSlow)
+        _ = try await response.body.collect()
+        #expect(lines.all.last?.metadata?["errand.cache"] == "fwd=uri-miss; fwd-status=200; detail=store-slow", "\(lines.everything)")
+    }
+
     @Test func noSecretIsLogged() async throws {
         struct Foreign: Error, CustomStringConvertible { let description = "https://user:s3cret@a.example" }
         let (logger, lines) = recordingLogger()

@@ -28,7 +28,8 @@ struct ErrandCommand: AsyncParsableCommand {
               4     The status of the response is 4xx.
               5     The status of the response is 5xx.
               6     There is no response, or only a part of it, or the whole
-                    body in place of the part that -r asks for.
+                    body in place of the part that -r asks for. With
+                    --cache, also if only-if-cached finds no response.
               23    The output can't be written.
               64    The arguments are invalid.
               129   The terminal was closed.

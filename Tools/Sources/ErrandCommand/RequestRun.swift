@@ -197,6 +197,9 @@ struct RequestRun {
                 if let stop = response.metadata.retryStop, shown.showsMessages, let reason = stop.reason(for: response.request) {
                     Terminal.say("errand: \(response.status.code), and no further attempt: \(reason)")
                 }
+                if response.metadata.cacheStatus?.isUnavailable == true, shown.showsMessages {
+                    Terminal.say("errand: nothing was sent: \(response.metadata.statusNote ?? "no usable response is stored")")
+                }
                 let hops = narration.heads.redirects(before: response)
                 try await ResponseOutput(arguments, file: file, response: response, after: hops, written: written).write()
                 return response
@@ -221,6 +224,7 @@ struct RequestRun {
                 elapsed: start.duration(to: .now), file: file == "-" ? nil : file, openedConnections: narration.openedConnections,
                 usesProxy: response.request.origin.flatMap { try? proxy.proxy(for: $0) } != nil, steps: narration.steps(since: start)))
         switch response.status.code {
+        case _ where response.metadata.cacheStatus?.isUnavailable == true: return 6
         case _ where shown.noFail: return 0
         case 400...499: return 4
         case 500...: return 5
@@ -255,6 +259,7 @@ struct RequestRun {
             return 0
         } catch let error as StatusError {
             if !isQuiet { Terminal.say("errand: \(error)") }
+            if error.delivery == .notSent { return 6 }
             return error.status.code >= 500 ? 5 : 4
         }
     }

@@ -44,6 +44,33 @@ import Testing
         }
     }
 
+    @Test func aRequestForAStoredResponseIsNotSent() async throws {
+        try await withCache { folder, server in
+            let only = ["--cache", folder, "-H", "Cache-Control: only-if-cached", server.url]
+            for extra in [[], ["--no-fail"]] {
+                let missing = try await CommandProcess(only + extra).outcome()
+                let reason = "the request allows only a stored response, and no response is stored for the URL"
+                #expect(missing.status == 6 && missing.text.isEmpty && missing.errors.contains("errand: nothing was sent: \(reason)\n"))
+            }
+            let silent = try await CommandProcess(only + ["-s"]).outcome()
+            #expect(silent.status == 6 && silent.errors.isEmpty && server.requests.isEmpty, "\(silent.errors)")
+            _ = try await CommandProcess.run("--cache", folder, server.url)
+            let stored = try await CommandProcess(only).outcome()
+            #expect(stored.status == 0 && stored.text == "news" && server.requests.count == 1, "\(stored.errors)")
+        }
+    }
+
+    @Test func theCommandSaysWhyAResponseIsNotStored() async throws {
+        try await withCache(Self.reply("Cache-Control: no-store")) { folder, server in
+            let outcome = try await CommandProcess.run("-v", "--cache", folder, server.url)
+            #expect(outcome.status == 0 && outcome.errors.contains("* cache: fwd=uri-miss; fwd-status=200; detail=no-store\n"))
+        }
+        try await withCache { folder, server in
+            let outcome = try await CommandProcess.run("-v", "--cache", folder, "-u", "joe:secret", server.url)
+            #expect(outcome.status == 0 && outcome.errors.contains("; detail=no-account\n") && !outcome.errors.contains("secret"))
+        }
+    }
+
     @Test func aStaleResponseIsConfirmed() async throws {
         try await withCache(Self.reply("Cache-Control: max-age=0", "ETag: \"1\"")) { folder, server in
             for _ in 0..<2 {
