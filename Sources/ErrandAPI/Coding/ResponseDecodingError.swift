@@ -288,6 +288,6 @@ extension HTTPResponse {
 
 extension ResponseDecodingError {
     public var customMirror: Mirror {
-        Mirror(self, children: ["failure": description, "body": "\(bodyPrefix.count) bytes kept"] as KeyValuePairs<String, Any>)
+        Mirror(self, children: ["failure": description, "body": "\(bodyPrefix.count.counted("byte")) kept"] as KeyValuePairs<String, Any>)
     }
 }

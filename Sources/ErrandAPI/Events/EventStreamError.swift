@@ -88,7 +88,7 @@ public struct EventStreamError: RequestFailure, NumberedFailure {
     }
 
     static func endedTooOften(_ reconnects: Int, request: Request?, _ head: HTTPResponse?) -> EventStreamError {
-        let count = "\(reconnects) \(reconnects == 1 ? "reconnect" : "reconnects")"
+        let count = reconnects.counted("reconnect")
         return EventStreamError(.incomplete, "it ended again after \(count) in a row without an event", request: request, head)
     }
 

@@ -93,7 +93,7 @@ public struct EventStreamPolicy: Sendable, CustomStringConvertible {
             switch maxReconnects {
             case nil: "reconnects \(waits)"
             case 0?: "no reconnects"
-            case let count?: "at most \(count) \(count == 1 ? "reconnect" : "reconnects") without an event, \(waits)"
+            case let count?: "at most \(count.counted("reconnect")) without an event, \(waits)"
             }
         return reconnects + (silenceTimeout.map { ", silence \($0.inWords)" } ?? "")
     }

@@ -74,7 +74,7 @@ extension APIClient {
             let pause = policy.delay(afterAttempt: poll.count, retryAfter: wait, random: random())
             if let timeout = policy.timeout, elapsed() + pause >= timeout {
                 let message =
-                    "not done after \(elapsed().inWords) and \(poll.count) \(poll.count == 1 ? "request" : "requests")"
+                    "not done after \(elapsed().inWords) and \(poll.count.counted("request"))"
                     + (elapsed() < timeout ? ", and the next request would be after the timeout of \(timeout.inWords)" : "")
                 // The request of the last failure has the base URL, which the request of the call may lack.
                 let sent = poll.sent ?? (poll.failure as? any RequestFailure)?.request ?? request

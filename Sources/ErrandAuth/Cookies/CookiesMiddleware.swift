@@ -127,12 +127,13 @@ public struct CookiesMiddleware: HTTPMiddleware {
         guard let first = refused.first else { return }
         request.report(
             .cookieDecision,
-            decision: .init(continues: true, "refused \(refused.count) of \(count) cookies of the response; \(first.description)"))
+            decision: .init(
+                continues: true, "refused \(refused.count) of \(count.counted("cookie")) of the response; \(first.description)"))
     }
 }
 
 extension CookieJar.Selection {
-    fileprivate var words: String { "sent \(sent) of \(sent + leftOut) cookies, because the field has no room for the others" }
+    fileprivate var words: String { "sent \(sent) of \((sent + leftOut).counted("cookie")), because the field has no room for the others" }
 }
 
 extension Request {

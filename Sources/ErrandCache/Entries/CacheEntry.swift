@@ -103,7 +103,7 @@ extension CacheEntry {
         public var groups: [String] { CacheGroups.named(in: response.headerFields) }
 
         /// The status and the number of stored bytes: `status 200, 45 bytes`.
-        public var description: String { "status \(response.status.code), \(extent.storedBytes) bytes" }
+        public var description: String { "status \(response.status.code), \(extent.storedBytes.counted("byte"))" }
 
         /// The directives of the response.
         var control: CacheControl { storage.control }

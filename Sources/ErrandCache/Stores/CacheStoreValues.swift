@@ -70,7 +70,7 @@ public struct CacheUsage: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The numbers in words: `12 of 1000 entries, 45213 of 16777216 bytes`.
-    public var description: String { "\(entries) of \(entryLimit) entries, \(bytes) of \(limitBytes) bytes" }
+    public var description: String { "\(entries) of \(entryLimit.counted("entry", "entries")), \(bytes) of \(limitBytes.counted("byte"))" }
 }
 
 /// An entry in a list of all entries. The description and the mirror show no secret of the URL, and no field of the response.

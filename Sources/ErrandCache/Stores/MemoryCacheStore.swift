@@ -152,7 +152,7 @@ public final class MemoryCacheStore: CacheStore, CustomStringConvertible {
             octets.withUnsafeBytes { hasher.combine(bytes: $0) }
             return UInt64(truncatingIfNeeded: hasher.finalize())
         }
-        return [half(secrets.0), half(secrets.1)].flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) } }
+        return half(secrets.0).littleEndianOctets + half(secrets.1).littleEndianOctets
     }
 
     // MARK: The writers

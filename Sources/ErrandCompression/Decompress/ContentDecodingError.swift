@@ -21,14 +21,16 @@ public struct ContentDecodingError: RequestFailure, NumberedFailure {
         static func truncated(_ coding: ContentCoding) -> Code { Code("\(coding.rawValue): the body ends early") }
         static func corrupt(_ coding: ContentCoding, _ detail: String) -> Code { Code("\(coding.rawValue): \(detail)") }
         static func trailing(_ coding: ContentCoding) -> Code { Code("\(coding.rawValue): there are bytes after the end") }
-        static func tooLarge(limitBytes: Int) -> Code { Code("it has more than \(limitBytes) bytes (limitBytes)", isLimit: true) }
+        static func tooLarge(limitBytes: Int) -> Code { Code("it has more than \(limitBytes.counted("byte")) (limitBytes)", isLimit: true) }
         static func expandsTooMuch(maxRatio: Int) -> Code {
             Code("it has more than \(maxRatio) times the bytes that were received (maxRatio)", isLimit: true)
         }
         static func tooManyEmptyMembers(_ coding: ContentCoding, limit: Int) -> Code {
-            Code("\(coding.rawValue): it has more than \(limit) members in a row without content", isLimit: true)
+            Code("\(coding.rawValue): it has more than \(limit.counted("member")) in a row without content", isLimit: true)
         }
-        static func tooManyCodings(limit: Int) -> Code { Code("it has more than \(limit) content codings (maxCodings)", isLimit: true) }
+        static func tooManyCodings(limit: Int) -> Code {
+            Code("it has more than \(limit.counted("content coding")) (maxCodings)", isLimit: true)
+        }
     }
 
     /// The problem of the body.

@@ -16,7 +16,7 @@ extension TransportBehavior {
             for body in [RequestBody.data(bytes), stream(of: bytes, pieceBytes: 10_000)] {
                 let (_, echoed) = try await subject.exchange(.post, body: body)
                 let isEqual = echoed == bytes
-                #expect(isEqual, "\(echoed.count) bytes came back of \(bytes.count)")
+                #expect(isEqual, "\(echoed.count.counted("byte")) came back of \(bytes.count)")
             }
         },
         TransportBehavior(

@@ -18,7 +18,7 @@ extension BodyEvent: CustomStringConvertible, HidesStorage {
     public var description: String {
         switch self {
         case .opened(let offset): "opened at \(offset)"
-        case .chunk(let chunk): "chunk of \(chunk.count) \(chunk.count == 1 ? "byte" : "bytes")"
+        case .chunk(let chunk): "chunk of \(chunk.count.counted("byte"))"
         case .end(let outcome, nil): "end: \(outcome)"
         case .end(let outcome, let trailers?): "end: \(outcome), trailers \(trailers.map(\.name.rawName).joined(separator: ", "))"
         }

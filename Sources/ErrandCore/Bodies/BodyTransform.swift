@@ -63,7 +63,7 @@ public struct UnconsumedInputError: NumberedFailure, Sendable, Hashable, CustomS
     public init(byteCount: Int) { self.byteCount = byteCount }
 
     public var description: String {
-        "the body ended, and its transform left \(byteCount) \(byteCount == 1 ? "byte" : "bytes"); "
+        "the body ended, and its transform left \(byteCount.counted("byte")); "
             + "take them in finish(_:), or set input to empty data there"
     }
     public var failureNumber: FailureNumber { .unconsumedInput }

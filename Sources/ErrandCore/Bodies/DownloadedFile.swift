@@ -24,7 +24,7 @@ public struct DownloadedFile: Sendable {
 
 extension DownloadedFile: CustomStringConvertible, HidesStorage {
     /// The path, the length, the status and the request, with secrets replaced.
-    public var description: String { "\(url.path.shownSafely()) (\(bytes) bytes), \(head.status.code) to \(request)" }
+    public var description: String { "\(url.path.shownSafely()) (\(bytes.counted("byte"))), \(head.status.code) to \(request)" }
 }
 
 extension Response {

@@ -32,7 +32,7 @@ extension RequestBody {
 package struct RequestBodyLengthError: SafelyDescribedError {
     let declared: Int64
     let atLeast: Int64
-    package var description: String { "the body has \(atLeast) bytes, but \(declared) were declared" }
+    package var description: String { "the body has \(atLeast.counted("byte")), but \(declared) were declared" }
 }
 
 private final class LengthCheckedSource: BodySource {

@@ -139,7 +139,7 @@ public struct RequestBody: Sendable {
         let range = range ?? 0..<length
         guard range.lowerBound >= 0, range.upperBound <= length else {
             throw FileReadError.invalid(
-                path, reason: "the range \(range.lowerBound)..<\(range.upperBound) is not within its \(length) bytes")
+                path, reason: "the range \(range.lowerBound)..<\(range.upperBound) is not within its \(length.counted("byte"))")
         }
         let body = RequestBody(
             .file(path: path, range: range, isWhole: isWhole), length: range.upperBound - range.lowerBound, replay: .seekable)
@@ -240,7 +240,7 @@ public struct RequestBody: Sendable {
 extension RequestBody: CustomStringConvertible, HidesStorage {
     /// The kind and the length, never the bytes.
     public var description: String {
-        let size = length.map { "\($0) bytes" } ?? "unknown length"
+        let size = length.map { $0.counted("byte") } ?? "unknown length"
         return switch storage {
         case .empty: "empty"
         case .data: size

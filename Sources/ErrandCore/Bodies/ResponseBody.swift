@@ -251,7 +251,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? { try await next() }
 
         /// Returns the error for a body that exceeds a limit: see ``ResponseBody/tooLarge(_:)``.
-        func tooLarge(_ limitBytes: Int) -> TransportError { tooLarge("more than \(limitBytes) bytes") }
+        func tooLarge(_ limitBytes: Int) -> TransportError { tooLarge("more than \(limitBytes.counted("byte"))") }
 
         /// Returns the error for a part of the body, such as a line, that exceeds a limit.
         ///
@@ -302,8 +302,8 @@ extension ResponseBody: CustomStringConvertible, HidesStorage {
     /// The kind and the length, never the bytes.
     public var description: String {
         switch storage {
-        case .buffered(let bytes): "\(bytes.data.count) bytes"
-        case .stream: "stream, \(expectedLength.map { "\($0) bytes" } ?? "unknown length")"
+        case .buffered(let bytes): bytes.data.count.counted("byte")
+        case .stream: "stream, \(expectedLength.map { $0.counted("byte") } ?? "unknown length")"
         }
     }
 }

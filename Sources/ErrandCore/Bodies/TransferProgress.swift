@@ -30,8 +30,8 @@ public struct TransferProgress: Sendable, Hashable, CustomStringConvertible {
 
     /// The progress in words: `1048576 of 4194304 bytes (25 %)`, or `1048576 bytes` if the total is not known.
     public var description: String {
-        guard let total, let fraction else { return "\(bytes) bytes" }
-        return "\(bytes) of \(total) bytes (\(Int((fraction * 100).rounded(.down))) %)"
+        guard let total, let fraction else { return bytes.counted("byte") }
+        return "\(bytes) of \(total.counted("byte")) (\(Int((fraction * 100).rounded(.down))) %)"
     }
 }
 

@@ -8,8 +8,8 @@ extension CallProfile: CustomStringConvertible {
         for layer in layers { Self.add(layer, depth: 0, to: &rows) }
         let width = min(rows.filter { $0.duration != nil }.map(\.name.count).max() ?? 0, Row.longestName)
         let timings = timings
-        var last = "\(timings.exchanges.count) \(timings.exchanges.count == 1 ? "request" : "requests")"
-        if timings.redirectCount > 0 { last += ", \(timings.redirectCount) \(timings.redirectCount == 1 ? "redirect" : "redirects")" }
+        var last = timings.exchanges.count.counted("request")
+        if timings.redirectCount > 0 { last += ", \(timings.redirectCount.counted("redirect"))" }
         if let total = timings.total { last += ", \(total.inWords) from the first request to the last byte" }
         if let duration, let result { last += ", \(duration.inWords) in all, \(result)" }
         return (rows.map { $0.laidOut(width) } + [last]).joined(separator: "\n")
@@ -50,8 +50,8 @@ extension CallProfile: CustomStringConvertible {
             rows.append(Row(name: what))
             for phase in exchange.phases {
                 var row = Row(name: indent + phase.name, duration: phase.duration.inWords)
-                if phase.name == "send", exchange.sentBytes > 0 { row.result = "\(exchange.sentBytes) bytes" }
-                if phase.name == "receive", exchange.receivedBytes > 0 { row.result = "\(exchange.receivedBytes) bytes" }
+                if phase.name == "send", exchange.sentBytes > 0 { row.result = exchange.sentBytes.counted("byte") }
+                if phase.name == "receive", exchange.receivedBytes > 0 { row.result = exchange.receivedBytes.counted("byte") }
                 rows.append(row)
             }
         }

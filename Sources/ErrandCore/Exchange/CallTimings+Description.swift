@@ -2,7 +2,7 @@ extension CallTimings: CustomStringConvertible, HidesStorage {
     /// The total time of the call, and each exchange: `350 ms, 1 redirect: GET https://a.example/x 302 in 100 ms (wait 100 ms); …`.
     public var description: String {
         var parts = [total.map(\.inWords) ?? (exchanges.isEmpty ? "nothing was sent" : "in progress")]
-        if redirectCount > 0 { parts.append("\(redirectCount) redirect\(redirectCount == 1 ? "" : "s")") }
+        if redirectCount > 0 { parts.append(redirectCount.counted("redirect")) }
         let list = exchanges.map(\.description).joined(separator: "; ")
         return parts.joined(separator: ", ") + (list.isEmpty ? "" : ": " + list)
     }

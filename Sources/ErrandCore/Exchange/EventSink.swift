@@ -206,7 +206,7 @@ extension ExchangeEvent: CustomStringConvertible, HidesStorage {
     /// library shows its type.
     public var description: String {
         var parts = [kind.description + (exchange.map { " of exchange \($0)" } ?? "")]
-        if let bytes { parts.append("\(bytes) bytes") }
+        if let bytes { parts.append(bytes.counted("byte")) }
         if let response { parts.append("status \(response.status.code)") }
         if let connection { parts.append("\(connection.isReused ? "reused" : "new") \(connection.name)") }
         if let decision { parts.append(decision.description) }

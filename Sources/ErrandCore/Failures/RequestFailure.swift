@@ -104,7 +104,7 @@ package func tryAgain(in wait: Duration?) -> String {
         case ..<7_200: ((seconds + 59) / 60, "minute")
         default: ((seconds + 3_599) / 3_600, "hour")
         }
-    return "Try again in \(count) \(unit)\(count == 1 ? "" : "s")."
+    return "Try again in \(count.counted(unit))."
 }
 
 /// An error whose description is safe in any log or message, because the description has no secret and no part of a body.

@@ -118,7 +118,7 @@ public struct StatusError: RequestFailure {
         // An incomplete body is refused, because its beginning may be valid JSON by chance.
         guard bodyIsWhole else {
             let message =
-                "only the first \(bodyPrefix.count) bytes of the body are available: "
+                "only the first \(bodyPrefix.count.counted("byte")) of the body are available: "
                 + "the body broke off, or is longer than \(Self.bodyLimitBytes) bytes"
             throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: message))
         }
@@ -241,6 +241,6 @@ extension StatusError {
 
 extension StatusError {
     public var customMirror: Mirror {
-        Mirror(self, children: ["failure": description, "body": "\(bodyPrefix.count) bytes"] as KeyValuePairs<String, Any>)
+        Mirror(self, children: ["failure": description, "body": bodyPrefix.count.counted("byte")] as KeyValuePairs<String, Any>)
     }
 }

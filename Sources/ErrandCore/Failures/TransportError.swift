@@ -140,7 +140,7 @@ public struct TransportError: RequestFailure {
     ///   - limitBytes: the limit, in bytes.
     ///   - request: the request; `nil` if no request has caused the error.
     public static func bodyTooLarge(limitBytes: Int, request: Request?) -> TransportError {
-        bodyTooLarge("more than \(limitBytes) bytes", request: request)
+        bodyTooLarge("more than \(limitBytes.counted("byte"))", request: request)
     }
 
     /// Returns the error for a body, or a part of a body, that is too large.

@@ -32,6 +32,6 @@ extension RequestOptions {
 
         var values: [ObjectIdentifier: Part] = [:]
 
-        public var description: String { "\(values.count) options" }
+        public var description: String { values.count.counted("option") }
     }
 }

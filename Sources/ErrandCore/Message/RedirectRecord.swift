@@ -85,6 +85,6 @@ extension [RedirectRecord] {
         let hops = filter { !$0.isInternal }
         guard let first, let method = hops.first.map({ $0.method.map { "\($0.rawValue) " } ?? "" }) else { return "" }
         let url = (request?.options.sensitivity ?? .standard).redactedURL(first.from).shownSafely(limit: 500)
-        return "; redirected from \(method)\(url) (\(hops.count) \(hops.count == 1 ? "hop" : "hops"))"
+        return "; redirected from \(method)\(url) (\(hops.count.counted("hop")))"
     }
 }

@@ -30,10 +30,10 @@ extension ResponseMetadata: CustomStringConvertible, HidesStorage {
     ///
     /// Values of your own keys are not shown.
     public var description: String {
-        func counted(_ count: Int, _ noun: String) -> String? { count == 0 ? nil : "\(count) \(noun)\(count == 1 ? "" : "s")" }
+        func shown(_ count: Int, _ noun: String) -> String? { count == 0 ? nil : count.counted(noun) }
         let parts = [
-            httpVersion?.description, requestNumber.map { "request \($0)" }, counted(attempts.count, "earlier attempt"),
-            counted(redirects.count, "redirect"), cacheStatus.map { "cache \($0)" }, coalescedInto.map { _ in "shared exchange" },
+            httpVersion?.description, requestNumber.map { "request \($0)" }, shown(attempts.count, "earlier attempt"),
+            shown(redirects.count, "redirect"), cacheStatus.map { "cache \($0)" }, coalescedInto.map { _ in "shared exchange" },
             contentCoding.map { "body was \($0)" },
         ].compactMap { $0 }
         return parts.isEmpty ? "no metadata" : parts.joined(separator: ", ")

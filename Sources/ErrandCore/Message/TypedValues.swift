@@ -54,5 +54,5 @@ struct TypedValues<Tag: Sendable>: Sendable {
 
 extension TypedValues: CustomStringConvertible, HidesStorage {
     /// The number of values. The values are not shown, because they may be secret.
-    var description: String { "\(count) values" }
+    var description: String { count.counted("value") }
 }

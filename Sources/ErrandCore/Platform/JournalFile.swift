@@ -59,7 +59,7 @@ final class JournalFile: Sendable {
         let file = try PartialFile(path: path, .either, calls: calls)
         let length = try file.lengthBytes()
         guard length <= limitBytes else {
-            throw FileWriteError(path: path, operation: "open", code: EFBIG, reason: "it has more than \(limitBytes) bytes")
+            throw FileWriteError(path: path, operation: "open", code: EFBIG, reason: "it has more than \(limitBytes.counted("byte"))")
         }
         let data = try file.read(count: Int(length), at: 0)
         guard data.prefix(Self.header.count) == Self.header.prefix(data.count) else {
@@ -88,7 +88,7 @@ final class JournalFile: Sendable {
     private static func records(in data: Data) -> (records: [Data], end: Int) {
         let octets = [UInt8](data)
         var (records, end): ([Data], Int) = ([], header.count)
-        func number(at index: Int) -> UInt32 { (0..<4).reduce(0) { $0 | UInt32(octets[index + $1]) << (8 * $1) } }
+        func number(at index: Int) -> UInt32 { UInt32(littleEndianOctets: octets[index..<index + 4]) }
         while octets.count - end >= frameBytes {
             let length = Int(number(at: end))
             guard octets.count - end - frameBytes >= length else { break }
@@ -101,9 +101,9 @@ final class JournalFile: Sendable {
     }
 
     private static func append(_ record: Data, to data: inout Data) {
-        let length = withUnsafeBytes(of: UInt32(record.count).littleEndian) { [UInt8]($0) }
+        let length = UInt32(record.count).littleEndianOctets
         data += length
-        withUnsafeBytes(of: CRC32.of(length, record).littleEndian) { data += $0 }
+        data += CRC32.of(length, record).littleEndianOctets
         data += record
     }
 
@@ -115,7 +115,7 @@ final class JournalFile: Sendable {
 
     private func checkRoom(_ length: Int) throws(FileWriteError) {
         guard length > limitBytes else { return }
-        throw FileWriteError(path: path, operation: "write", code: EFBIG, reason: "it would have more than \(limitBytes) bytes")
+        throw FileWriteError(path: path, operation: "write", code: EFBIG, reason: "it would have more than \(limitBytes.counted("byte"))")
     }
 
     /// Appends a record.

@@ -45,7 +45,7 @@ package enum PrivateFile {
             if piece.isEmpty { return data }
             data += piece
             guard data.count <= limitBytes else {
-                throw FileReadError(path: path, operation: "read", code: EFBIG, reason: "it has more than \(limitBytes) bytes")
+                throw FileReadError(path: path, operation: "read", code: EFBIG, reason: "it has more than \(limitBytes.counted("byte"))")
             }
         }
     }

@@ -104,5 +104,5 @@ package struct SecretValues: Sendable {
 
 extension SecretValues: CustomStringConvertible, HidesStorage {
     /// The number of values. The values are not shown.
-    package var description: String { "\(values.count) secrets" }
+    package var description: String { values.count.counted("secret") }
 }

@@ -183,7 +183,8 @@ public struct Sensitivity: Sendable, Hashable {
             let value = shownValue(of: field)
             let length = value.utf8.count
             guard length > FieldLimits.valueBytes else { return (field.name.rawName, value) }
-            return (field.name.rawName, String(decoding: value.utf8.prefix(FieldLimits.valueBytes), as: UTF8.self) + "… (\(length) bytes)")
+            let shown = String(decoding: value.utf8.prefix(FieldLimits.valueBytes), as: UTF8.self)
+            return (field.name.rawName, "\(shown)… (\(length.counted("byte")))")
         }
     }
 

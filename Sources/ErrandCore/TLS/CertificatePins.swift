@@ -72,7 +72,7 @@ public struct CertificatePins: Sendable, Hashable {
             throw TLSSettingsError(.invalidBase64, of: pin, "the hash is not in base64; \(form)")
         }
         guard hash.count == 32 else {
-            throw TLSSettingsError(.wrongLength, of: pin, "the hash has \(hash.count) bytes instead of 32; \(form)")
+            throw TLSSettingsError(.wrongLength, of: pin, "the hash has \(hash.count.counted("byte")) instead of 32; \(form)")
         }
         return pin
     }

@@ -37,7 +37,7 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
             case .untrusted(let reason): "not trusted: \(reason.shownSafely())"
             case .unchecked: "not checked"
             }
-        return "\(host):\(port), \(certificates.count) \(certificates.count == 1 ? "certificate" : "certificates"), \(verdict)"
+        return "\(host):\(port), \(certificates.count.counted("certificate")), \(verdict)"
     }
 }
 

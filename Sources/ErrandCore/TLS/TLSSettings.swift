@@ -81,7 +81,7 @@ extension TLSSettings: CustomStringConvertible, HidesStorage {
     public var description: String {
         var parts = ["\(minimumVersion) or later"]
         if !extraRootsPEMFiles.isEmpty {
-            parts.append("\(extraRootsPEMFiles.count) file\(extraRootsPEMFiles.count == 1 ? "" : "s") of extra roots")
+            parts.append("\(extraRootsPEMFiles.count.counted("file")) of extra roots")
         }
         if clientCertificate != nil { parts.append("a client certificate") }
         if let pins { parts.append("\(pins)") }

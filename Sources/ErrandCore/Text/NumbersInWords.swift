@@ -31,7 +31,7 @@ extension Int64 {
         for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] where self != 0 && self & (1 << shift - 1) == 0 {
             return "\(self >> shift) \(unit)"
         }
-        return self == 1 ? "1 byte" : "\(self) bytes"
+        return counted("byte")
     }
 }
 
@@ -41,6 +41,9 @@ extension Double {
         let rounded = (self * 1000).rounded() / 1000
         return abs(rounded) < 1e15 && rounded == rounded.rounded() ? "\(Int64(rounded))" : "\(rounded)"
     }
+
+    /// The number with its noun: `1 retry`, `2.5 retries`.
+    package func counted(_ one: String, _ many: String) -> String { "\(inWords) \((self * 1000).rounded() == 1000 ? one : many)" }
 
     /// The share as a percentage: `50 %`, `99.9 %`.
     package var inPercent: String { "\((self * 100).inWords) %" }

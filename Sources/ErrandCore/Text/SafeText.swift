@@ -5,6 +5,7 @@
 /// SafeText.line(name)                     // control characters are escaped, at most 200 characters
 /// SafeText.duration(.milliseconds(1500))  // 1.5 s
 /// SafeText.percent(0.999)                 // 99.9 %
+/// SafeText.counted(1, "retry", "retries") // 1 retry
 /// SafeText.sentence("no connection")      // No connection.
 /// ```
 public enum SafeText {
@@ -26,6 +27,16 @@ public enum SafeText {
 
     /// Returns a share as a percentage: `50 %`, `99.9 %`.
     public static func percent(_ share: Double) -> String { share.inPercent }
+
+    /// Returns a number with its noun: `1 byte`, `3 bytes`.
+    ///
+    /// - Parameters:
+    ///   - number: the number.
+    ///   - one: the noun for the number 1.
+    ///   - many: the noun for all other numbers. `nil`, the default: `one` with an s.
+    public static func counted(_ number: some BinaryInteger, _ one: String, _ many: String? = nil) -> String {
+        number.counted(one, many)
+    }
 
     /// Returns a text for an error that is safe in a message. The text is the description of a ``RequestFailure`` or a
     /// ``SafelyDescribedError``. For any other error, the text is only the type, because the description of such an error may

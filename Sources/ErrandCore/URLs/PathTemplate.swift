@@ -216,7 +216,7 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// The parts of a literal, as the compiler collects them.
     public struct StringInterpolation: StringInterpolationProtocol, CustomStringConvertible, HidesStorage {
         /// The number of parts. The parts are not shown, because their values may be secret.
-        public var description: String { "\(parts.count) parts" }
+        public var description: String { parts.count.counted("part") }
 
         var parts: [Part] = []
 

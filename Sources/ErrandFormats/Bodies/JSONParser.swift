@@ -38,7 +38,8 @@ extension JSONValue {
     public init(parsing bytes: some Sequence<UInt8>, limitBytes: Int = 64 * 1024 * 1024) throws(JSONParsingError) {
         func parsed(_ bytes: UnsafeBufferPointer<UInt8>) -> Result<JSONValue, JSONParsingError> {
             guard bytes.count <= limitBytes else {
-                return .failure(JSONParsingError(message: "more than \(limitBytes) bytes", offset: limitBytes, exceedsLimit: true))
+                let message = "more than \(limitBytes.counted("byte"))"
+                return .failure(JSONParsingError(message: message, offset: limitBytes, exceedsLimit: true))
             }
             var parser = JSONParser(bytes: bytes)
             do throws(JSONParsingError) {

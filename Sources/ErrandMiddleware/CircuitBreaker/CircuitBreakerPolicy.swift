@@ -82,7 +82,7 @@ public struct CircuitBreakerPolicy: Sendable, Hashable, CustomStringConvertible 
     /// calls in 30 s fail, or 20 in succession`.
     public var description: String {
         let slow = slowCallThreshold.map { " or \(slowCallRatio.inPercent) take longer than \($0.inWords)" } ?? ""
-        let calls = "\(failureRatio.inPercent) of at least \(minimumCalls) calls in \(window.inWords) fail"
+        let calls = "\(failureRatio.inPercent) of at least \(minimumCalls.counted("call")) in \(window.inWords) fail"
         let run = consecutiveFailures.map { ", or \($0) in succession" } ?? ""
         return "opens for \(breakTime.inWords) if \(calls)\(run)\(slow.isEmpty ? "" : ",")\(slow)"
     }

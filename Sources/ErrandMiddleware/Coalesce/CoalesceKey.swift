@@ -42,7 +42,7 @@ struct CoalesceKey: Hashable, Sendable {
 }
 
 extension CoalesceKey: CustomStringConvertible, HidesStorage {
-    var description: String { "\(method.rawValue) with \(fields.count) fields" }
+    var description: String { "\(method.rawValue) with \(fields.count.counted("field"))" }
 }
 
 extension CoalesceMiddleware {

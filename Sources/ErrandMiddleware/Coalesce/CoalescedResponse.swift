@@ -149,13 +149,13 @@ public struct SlowReaderError: RequestFailure, NumberedFailure {
     }
 
     public var description: String {
-        "\(shownRequest)another caller reads the shared body faster than this caller, and more than \(limitBytes) bytes "
+        "\(shownRequest)another caller reads the shared body faster than this caller, and more than \(limitBytes.counted("byte")) "
             + "are waiting; read the body without pauses, or set request.options.coalesce to off (sent)" + shownAttempts
     }
 
     public var failureNumber: FailureNumber { .slowReader }
     public var failureReason: String? {
-        "Another caller reads the shared body faster: more than \(limitBytes) bytes would have to be kept."
+        "Another caller reads the shared body faster: more than \(limitBytes.counted("byte")) would have to be kept."
     }
     public var recoverySuggestion: String? { "Try again." }
 }

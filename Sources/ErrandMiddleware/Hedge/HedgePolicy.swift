@@ -71,7 +71,7 @@ public struct HedgePolicy: Sendable, Hashable, CustomStringConvertible {
     /// One more attempt after a delay, which is the 97th percentile of the response times of the last minute.
     public static let standard = HedgePolicy()
 
-    public var description: String { "after \(delay), \(maxAttempts) attempts" }
+    public var description: String { "after \(delay), \(maxAttempts.counted("attempt"))" }
 }
 
 /// The pure state machine of one request's attempts. ``HedgeMiddleware`` performs the decisions.

@@ -145,7 +145,7 @@ public struct RedirectError: RequestFailure, NumberedFailure {
         private init(_ number: FailureNumber, _ description: String) { (self.number, self.description) = (number, description) }
 
         /// There were more redirects than ``RedirectPolicy/maxHops``.
-        public static func tooManyHops(_ limit: Int) -> Code { Code(.tooManyRedirects, "more than \(limit) redirects") }
+        public static func tooManyHops(_ limit: Int) -> Code { Code(.tooManyRedirects, "more than \(limit.counted("redirect"))") }
         /// The `Location` is not a URL that can be requested. The description shows the text of the field, in which secrets are
         /// replaced.
         public static func invalidLocation(_ error: InvalidURLError) -> Code { invalidLocation(error, shown: error.text) }

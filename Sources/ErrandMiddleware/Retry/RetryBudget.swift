@@ -106,7 +106,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         let refill = [(perSuccess, "success"), (perSecond, "second")].filter { $0.0 > 0 }.map {
             "\(SafeText.number($0.0)) for each \($0.1)"
         }
-        return "\(SafeText.number(reserve)) retries" + (refill.isEmpty ? "" : ", plus \(refill.joined(separator: " and "))")
+        return reserve.counted("retry", "retries") + (refill.isEmpty ? "" : ", plus \(refill.joined(separator: " and "))")
     }
 
     /// The text for the stack's description: `budget 5 + 20 % of successes`.

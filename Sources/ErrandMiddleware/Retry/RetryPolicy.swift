@@ -80,7 +80,7 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
 
     /// The attempts, the backoff and the settings that differ from the default: `3 attempts, 100 ms to 20 s`.
     public var description: String {
-        "\(maxAttempts) attempts, \(backoff)" + (jitter == .full ? "" : ", \(jitter)")
+        "\(maxAttempts.counted("attempt")), \(backoff)" + (jitter == .full ? "" : ", \(jitter)")
             + (keyedMethods.isEmpty ? "" : ", keys for \(keyedMethods.map(\.rawValue).sorted().joined(separator: " "))")
             + (choose == nil ? "" : ", with the app's own decision") + (gate == nil ? "" : ", sooner if the network returns")
     }

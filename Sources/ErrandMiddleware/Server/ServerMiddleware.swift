@@ -169,8 +169,8 @@ public struct ServerMiddleware: HTTPMiddleware {
 
     private var defaultsLabel: String {
         var parts: [String] = []
-        if !headers.isEmpty { parts.append(headers.count == 1 ? "1 header field" : "\(headers.count) header fields") }
-        if queryCount > 0 { parts.append(queryCount == 1 ? "1 query item" : "\(queryCount) query items") }
+        if !headers.isEmpty { parts.append(headers.count.counted("header field")) }
+        if queryCount > 0 { parts.append(queryCount.counted("query item")) }
         return parts.isEmpty ? "server" : "server(\(parts.joined(separator: ", ")))"
     }
 

@@ -115,7 +115,7 @@ public struct ResponseValidationError: RequestFailure, NumberedFailure {
 
     private var happened: String {
         let status = response.map { "status \($0.status.code), " } ?? ""
-        return "\(status)refused by '\(name)' after \(retries == 1 ? "1 retry" : "\(retries) retries")"
+        return "\(status)refused by '\(name)' after \(retries.counted("retry", "retries"))"
     }
 
     public var failureNumber: FailureNumber { .responseValidation }

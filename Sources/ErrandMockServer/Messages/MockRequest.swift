@@ -89,7 +89,7 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
         var all = Data()
         while let chunk = try await incoming.next() {
             all.append(chunk)
-            guard all.count <= limitBytes else { throw BrokenRequestError("a body of more than \(limitBytes) bytes") }
+            guard all.count <= limitBytes else { throw BrokenRequestError("a body of more than \(limitBytes.counted("byte"))") }
         }
         return all
     }

@@ -178,7 +178,8 @@ public final class MockServer: Sendable, CustomStringConvertible {
         public let counts: Counts
         /// The time and the counts, as text.
         public var description: String {
-            "waited \(limit.inWords); \(counts.requests) requests, \(counts.acceptedConnections) connections accepted, \(counts.openConnections) open"
+            "waited \(limit.inWords); \(counts.requests.counted("request")), \(counts.acceptedConnections.counted("connection")) accepted, "
+                + "\(counts.openConnections) open"
         }
         public var failureNumber: FailureNumber { .mockServerTimeout }
         /// The time and the counts, as text.

@@ -246,7 +246,8 @@ private struct HeadWriter: HeadSink {
 
     mutating func write(_ bytes: UnsafeBufferPointer<UInt8>) {
         precondition(
-            bytes.count <= memory.count - count, "the memory must have room for \(bytes.count) bytes more (has \(memory.count - count))")
+            bytes.count <= memory.count - count,
+            "the memory must have room for \(bytes.count.counted("byte")) more (has \(memory.count - count))")
         UnsafeMutableRawBufferPointer(rebasing: memory[count...]).copyMemory(from: UnsafeRawBufferPointer(bytes))
         count += bytes.count
     }

@@ -273,7 +273,7 @@ extension HTTP2Handler {
         guard let code = sentGoAway, !(error is HTTP2ConnectionError) else { return error }
         var text = HTTP2ErrorText.of(error, code)
         if code == .compressionError || error is NIOHTTP2Errors.ExcessivelyLargeHeaderBlock {
-            text = "the fields of a response can't be read, or are longer than \(pool.settings.responseLimits.headBytes) bytes"
+            text = "the fields of a response can't be read, or are longer than \(pool.settings.responseLimits.headBytes.counted("byte"))"
         }
         text += hint
         return HTTP2ConnectionError.closed(code, text: text)

@@ -38,15 +38,16 @@ enum HTTP2ResponseError: SafelyDescribedError, Equatable {
         case .connectionField(let name): "the response has the field '\(name)', which HTTP/2 does not allow (RFC 9113, section 8.2.2)"
         case .invalidContentLength: "the response's Content-Length is not a number of digits below 2^63"
         case .differentContentLengths: "the response has several different values of Content-Length"
-        case .tooManyFields(let limit): "the response has more than \(limit) fields in one section"
-        case .headTooLong(let limit): "the fields of the response are longer than \(limit) bytes"
+        case .tooManyFields(let limit): "the response has more than \(limit.counted("field")) in one section"
+        case .headTooLong(let limit): "the fields of the response are longer than \(limit.counted("byte"))"
         case .switchingProtocols: "the server sent the status 101, which HTTP/2 does not allow (RFC 9113, section 8.6)"
         case .interimEnds(let status): "the interim response \(status) ends the stream: there is no final response"
-        case .tooManyInterimResponses(let limit): "the server sent more than \(limit) interim responses (1xx)"
+        case .tooManyInterimResponses(let limit): "the server sent more than \(limit.counted("interim response")) (1xx)"
         case .dataBeforeHead: "the body or the end of the stream comes before the head of the response"
         case .fieldsInBody: "the response has trailer fields, but its stream does not end after these fields"
         case .bodyTooLong: "the body is longer than the response's head allows"
-        case .bodyTooShort(let missing): "the stream ended \(missing) bytes before the end of the body that Content-Length declares"
+        case .bodyTooShort(let missing):
+            "the stream ended \(missing.counted("byte")) before the end of the body that Content-Length declares"
         case .streamError(let text): text
         case .windowUpdate(let code):
             "the server changed a window of the request in an invalid way (RFC 9113, section 6.9); the stream was reset with \(code)"
@@ -91,18 +92,18 @@ enum HTTP2ConnectionError: SafelyDescribedError, Equatable {
             "the server sent SETTINGS_ENABLE_PUSH, which only a client may set (RFC 9113, section 6.5.2); the connection was closed with "
                 + "PROTOCOL_ERROR"
         case .tooManyMalformedResponses(let limit):
-            "more than \(limit) responses on one connection were malformed; the connection was closed with ENHANCE_YOUR_CALM"
+            "more than \(limit.counted("malformed response")) arrived on one connection; the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.frames(let limit)):
-            "within \(HTTP2Limits.otherFrames.time.inWords), the server sent more than \(limit) frames that are not part of a response; "
-                + "the connection was closed with ENHANCE_YOUR_CALM"
-        case .tooManyFrames(.bytes(let limit)):
-            "within \(HTTP2Limits.otherFrames.time.inWords), the server sent more than \(limit) bytes of frames that are not part of a "
+            "within \(HTTP2Limits.otherFrames.time.inWords), the server sent more than \(limit.counted("frame")) that are not part of a "
                 + "response; the connection was closed with ENHANCE_YOUR_CALM"
+        case .tooManyFrames(.bytes(let limit)):
+            "within \(HTTP2Limits.otherFrames.time.inWords), the server sent more than \(limit.counted("byte")) of frames that are "
+                + "not part of a response; the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.resets(let limit)):
             "the server reset too many streams: more than \(limit); the connection was closed with ENHANCE_YOUR_CALM"
         case .tooManyFrames(.unread(let limit)):
-            "within \(HTTP2Limits.otherFrames.time.inWords), the server sent more than \(limit) bytes on streams that the client has reset; "
-                + "the connection was closed with ENHANCE_YOUR_CALM"
+            "within \(HTTP2Limits.otherFrames.time.inWords), the server sent more than \(limit.counted("byte")) on streams that the "
+                + "client has reset; the connection was closed with ENHANCE_YOUR_CALM"
         case .slowField:
             "the server sent a field whose name is longer than \(SlowFieldScan.nameBytes) bytes, or an invalid ':status'; "
                 + "the connection was closed with ENHANCE_YOUR_CALM"

@@ -81,6 +81,6 @@ extension Pool.State {
 
 extension PoolMachine.Occupancy: CustomStringConvertible {
     /// The numbers of connections in words: `0 connections in use and 2 being opened`.
-    var description: String { "\(open) connection\(open == 1 ? "" : "s") in use and \(connecting) being opened" }
+    var description: String { "\(open.counted("connection")) in use and \(connecting) being opened" }
 }
 #endif

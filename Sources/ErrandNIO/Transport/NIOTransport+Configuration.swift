@@ -176,7 +176,8 @@ extension NIOTransport {
                 _ = try SocketAddress(unixDomainSocketPath: unixSocketPath)
             } catch {
                 throw UnusableSettingError(
-                    "unixSocketPath", "'\(unixSocketPath.shownSafely())' has \(unixSocketPath.utf8.count) bytes; at most 103 are possible")
+                    "unixSocketPath",
+                    "'\(unixSocketPath.shownSafely())' has \(unixSocketPath.utf8.count.counted("byte")); at most 103 are possible")
             }
             guard proxy.isNone else {
                 throw UnusableSettingError("proxy", "connections to a Unix domain socket go through no proxy; set only one of the two")

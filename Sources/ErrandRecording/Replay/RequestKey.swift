@@ -111,7 +111,7 @@ struct RequestKey: Sendable {
             return "the form (recorded \(Self.shown(missing)), asked \(Self.shown(extra)))"
         case (.bytes(let recorded), .bytes(let asked)):
             if Redacted.matches(recorded, asked) { return nil }
-            return "the body (recorded \(recorded.count) bytes, asked \(asked.count))"
+            return "the body (recorded \(recorded.count.counted("byte")), asked \(asked.count))"
         default: return "the body (of another kind)"
         }
     }
@@ -182,7 +182,9 @@ private enum Redacted {
             }
             return nil
         case (.array(let left), .array(let right)):
-            guard left.count == right.count else { return "\(path) (recorded \(left.count) elements, asked \(right.count))" }
+            guard left.count == right.count else {
+                return "\(path) (recorded \(left.count.counted("element")), asked \(right.count))"
+            }
             return zip(left, right).enumerated().lazy.compactMap { difference($1.0, $1.1, at: "\(path)[\($0)]") }.first
         case (.string(let left), .string(let right)): return matches(left, right) ? nil : path
         default: return recorded == asked ? nil : path

@@ -45,7 +45,9 @@ extension BodyText {
         let body = BodyText(
             front.prefix(limitBytes), isWhole: isShownWhole, contentType: contentType, sensitivity: sensitivity, isPretty: false,
             secrets: SecretScrubber(of: requests, by: sensitivity))
-        if let summary = body.summary { return "\(front.count)\(isWhole ? "" : " or more") bytes (\(summary))\(advice)" }
+        if let summary = body.summary {
+            return "\(isWhole ? front.count.counted("byte") : "\(front.count) or more bytes") (\(summary))\(advice)"
+        }
         return body.lines.joined(separator: " ").shownSafely(limit: limitBytes) + (isShownWhole ? "" : " …")
     }
 }

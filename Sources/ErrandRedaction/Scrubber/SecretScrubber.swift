@@ -193,7 +193,7 @@ package struct SecretScrubber {
 
 extension SecretScrubber: CustomStringConvertible, CustomReflectable {
     /// The number of secrets. The secrets are not shown.
-    package var description: String { "\(replacements.count) secrets" }
+    package var description: String { replacements.count.counted("secret") }
     package var customMirror: Mirror { Mirror(self, children: ["count": replacements.count]) }
 }
 

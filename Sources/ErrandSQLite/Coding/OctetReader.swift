@@ -16,9 +16,7 @@ struct OctetReader {
         return data[index..<index + count]
     }
 
-    mutating func number() throws -> Int64 {
-        Int64(bitPattern: try take(8).reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
-    }
+    mutating func number() throws -> Int64 { Int64(littleEndianOctets: try take(8)) }
     /// Reads the number of elements of a list. Each element has at least one octet.
     mutating func count() throws -> Int {
         let count = try number()
@@ -29,7 +27,7 @@ struct OctetReader {
     mutating func flag() throws -> Bool { try small() != 0 }
 
     mutating func octets() throws -> ArraySlice<UInt8> {
-        let count = try take(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        let count = UInt32(littleEndianOctets: try take(4))
         return try take(Int(count))
     }
     mutating func text() throws -> String { String(decoding: try octets(), as: UTF8.self) }

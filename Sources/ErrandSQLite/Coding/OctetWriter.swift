@@ -5,12 +5,12 @@ internal import ErrandCore
 struct OctetWriter {
     private(set) var data = Data()
 
-    mutating func number(_ number: Int64) { withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) } }
+    mutating func number(_ number: Int64) { data.append(contentsOf: number.littleEndianOctets) }
     mutating func small(_ number: UInt8) { data.append(number) }
     mutating func flag(_ flag: Bool) { small(flag ? 1 : 0) }
 
     mutating func octets(_ octets: UnsafeRawBufferPointer) {
-        withUnsafeBytes(of: UInt32(octets.count).littleEndian) { data.append(contentsOf: $0) }
+        data.append(contentsOf: UInt32(octets.count).littleEndianOctets)
         data.append(contentsOf: octets)
     }
     mutating func octets(_ octets: [UInt8]) { octets.withUnsafeBytes { self.octets($0) } }

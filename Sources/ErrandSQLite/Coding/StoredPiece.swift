@@ -24,10 +24,7 @@ struct StoredPiece {
         func with(index: Int32) -> Place { Place(number: number, key: key, index: index) }
 
         var octets: [UInt8] {
-            var octets = key
-            withUnsafeBytes(of: number.littleEndian) { octets += $0 }
-            withUnsafeBytes(of: index.littleEndian) { octets += $0 }
-            return octets
+            key + number.littleEndianOctets + index.littleEndianOctets
         }
     }
 
@@ -66,15 +63,13 @@ struct StoredPiece {
 
     /// The checksum, and then the stored bytes.
     var combined: Data {
-        var data = withUnsafeBytes(of: checksum.littleEndian) { Data($0) }
-        data.append(stored)
-        return data
+        Data(checksum.littleEndianOctets) + stored
     }
 
     /// Splits ``combined``; `nil` if the bytes are too few.
     init?(combined: Data) {
         guard combined.count >= 4 else { return nil }
-        let checksum = combined.prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        let checksum = UInt32(littleEndianOctets: combined.prefix(4))
         self.init(stored: Data(combined.dropFirst(4)), checksum: checksum)
     }
 }

@@ -42,7 +42,7 @@ struct BodyFrames: Sendable {
         var data = Data(capacity: frames.count * Self.encodedFrameBytes)
         for frame in frames {
             for number in [UInt32(frame.contentBytes), UInt32(frame.storedBytes), frame.checksum] {
-                withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) }
+                data.append(contentsOf: number.littleEndianOctets)
             }
         }
         return data
@@ -54,7 +54,7 @@ struct BodyFrames: Sendable {
     init(encoded data: Data) throws {
         let octets = [UInt8](data)
         guard octets.count % Self.encodedFrameBytes == 0 else { throw StoredPiece.Damaged() }
-        func number(_ index: Int) -> UInt32 { (0..<4).reduce(0) { $0 | UInt32(octets[index + $1]) << (8 * $1) } }
+        func number(_ index: Int) -> UInt32 { UInt32(littleEndianOctets: octets[index..<index + 4]) }
         for index in stride(from: 0, to: octets.count, by: Self.encodedFrameBytes) {
             let (content, stored) = (Int(number(index)), Int(number(index + 4)))
             guard (1...Self.limitBytes).contains(content), stored > 0, stored <= Self.limitBytes * 2 else { throw StoredPiece.Damaged() }

@@ -58,7 +58,7 @@ final class CacheHome: Sendable {
     private func prepareSecret() throws {
         // A key that can't be read, or that other users can read, is replaced.
         if (try? readSecret()) == true { return }
-        let new = (0..<Self.secretBytes).map { _ in UInt8.random(in: 0 ... .max) }
+        let new = randomOctets(Self.secretBytes)
         let options = FileWriteOptions(permissions: 0o600, synchronizesToDisk: true)
         let file = try OutputFile(path: folder.file(Self.secretName), options: options)
         try file.append(Data(new))

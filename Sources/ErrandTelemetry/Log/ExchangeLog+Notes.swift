@@ -18,8 +18,8 @@ extension ExchangeLog {
         guard let data = request.body.bufferedData else { return [LogText.Note(title: "body: \(request.body)", side: .request)] }
         return [
             body(
-                "of \(data.count) bytes", data.prefix(limitBytes), of: data.count, contentType: request.completedFields[.contentType],
-                side: .request, sensitivity: request.options.sensitivity)
+                "of \(data.count.counted("byte"))", data.prefix(limitBytes), of: data.count,
+                contentType: request.completedFields[.contentType], side: .request, sensitivity: request.options.sensitivity)
         ]
     }
 

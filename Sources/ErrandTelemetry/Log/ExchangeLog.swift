@@ -162,7 +162,7 @@ final class ExchangeLog: CallObserver {
         /// The number of attempts in words, if the call needed several attempts. Empty for one attempt.
         var effort: String {
             let earlier = response.metadata.attempts.count
-            return earlier == 0 ? "" : " after \(earlier + 1) attempts"
+            return earlier == 0 ? "" : " after \((earlier + 1).counted("attempt"))"
         }
 
         var code: Int { response.head.status.code }
@@ -270,7 +270,7 @@ final class ExchangeLog: CallObserver {
     private func responseNotes(_ received: Received, _ read: BodyPrefix?, _ end: ExchangeLifetime.Outcome) -> [LogText.Note] {
         var notes = notes(received.response.headers, of: .response, sensitivity: received.sensitivity)
         if detail.bodyLimitBytes != nil, let read, read.totalBytes > 0 {
-            notes.append(bodyNote("of \(read.totalBytes) bytes", read, isWhole: end.isComplete, received))
+            notes.append(bodyNote("of \(read.totalBytes.counted("byte"))", read, isWhole: end.isComplete, received))
         }
         return notes
     }
@@ -285,7 +285,7 @@ final class ExchangeLog: CallObserver {
         var metadata = responseMetadata(received, elapsed: elapsed)
         var body = excerpt(of: refusal, received)
         if detail.bodyLimitBytes != nil, let read, read.totalBytes > 0 {
-            let title = end.isComplete ? "of \(read.totalBytes) bytes" : "given up after \(read.totalBytes) bytes"
+            let title = end.isComplete ? "of \(read.totalBytes.counted("byte"))" : "given up after \(read.totalBytes.counted("byte"))"
             if isStreamed, end.isComplete { metadata["http.response.body.size"] = "\(read.totalBytes)" }
             body = bodyNote(title, read, isWhole: end.isComplete, received)
         }
@@ -338,14 +338,14 @@ final class ExchangeLog: CallObserver {
         switch end {
         case .complete:
             metadata["http.response.body.size"] = "\(read.totalBytes)"
-            title = "of \(read.totalBytes) bytes in \(elapsed)"
+            title = "of \(read.totalBytes.counted("byte")) in \(elapsed)"
         case .abandoned where read.totalBytes == 0: title = "unread after \(elapsed)"
-        case .abandoned: title = "given up after \(read.totalBytes) bytes in \(elapsed)"
-        case .failed(let error) where error is CancellationError: title = "cancelled after \(read.totalBytes) bytes in \(elapsed)"
+        case .abandoned: title = "given up after \(read.totalBytes.counted("byte")) in \(elapsed)"
+        case .failed(let error) where error is CancellationError: title = "cancelled after \(read.totalBytes.counted("byte")) in \(elapsed)"
         case .failed(let error):
             level = failureLevel
             metadata["error.type"] = "\(Conventions.errorType(of: error))"
-            title = "broken off after \(read.totalBytes) bytes in \(elapsed) (\(safeDescription(of: error).onOneLine))"
+            title = "broken off after \(read.totalBytes.counted("byte")) in \(elapsed) (\(safeDescription(of: error).onOneLine))"
         }
         let note = bodyNote(title, read, isWhole: end.isComplete, received)
         let text =

@@ -1,4 +1,6 @@
 #if Telemetry
+internal import ErrandFormats
+
 /// The level of detail at which ``LogMiddleware`` logs a call.
 ///
 /// One call at `basic`, `headers` and `body`, in the style ``LogStyle/pretty``:
@@ -47,7 +49,7 @@ public enum LogDetail: Sendable, Hashable, CustomStringConvertible {
         case .none: "none"
         case .basic: "basic"
         case .headers: "headers"
-        case .body(let limitBytes): "body up to \(limitBytes) bytes"
+        case .body(let limitBytes): "body up to \(limitBytes.counted("byte"))"
         }
     }
 

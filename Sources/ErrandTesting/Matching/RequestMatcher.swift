@@ -130,7 +130,7 @@ public struct RequestMatcher: Sendable, CustomStringConvertible, HidesStorage {
 
     /// Matches requests whose body has exactly these bytes.
     public static func body(_ bytes: Data) -> RequestMatcher {
-        RequestMatcher("body of \(bytes.count) bytes", needsBody: true) { $0.body == bytes }
+        RequestMatcher("body of \(bytes.count.counted("byte"))", needsBody: true) { $0.body == bytes }
     }
 
     /// Matches requests whose body is exactly this text, in UTF-8.

@@ -31,7 +31,7 @@ public struct NetworkConditions: Sendable, Hashable, CustomStringConvertible {
         latency: .milliseconds(1), downloadBytesPerSecond: 5_000_000, uploadBytesPerSecond: 4_125_000)
 
     public var description: String {
-        func rate(_ bytes: Int?) -> String { bytes.map { "\($0) bytes/s" } ?? "any rate" }
+        func rate(_ bytes: Int?) -> String { bytes.map { "\($0.counted("byte"))/s" } ?? "any rate" }
         return "\(latency) latency, \(rate(downloadBytesPerSecond)) down, \(rate(uploadBytesPerSecond)) up"
     }
 }

@@ -95,7 +95,7 @@ extension DecodingError {
 }
 
 extension RecordedRequest: HidesStorage {
-    package var shownFields: KeyValuePairs<String, Any> { ["request": request, "body": "\(body.count) bytes"] }
+    package var shownFields: KeyValuePairs<String, Any> { ["request": request, "body": body.count.counted("byte")] }
 }
 
 extension RecordedRequest {

@@ -242,7 +242,8 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             throw Self.failure(of: exchange.request, error)
         }
         if let declared = exchange.request.body.length, declared != exchange.sentBytes {
-            throw Self.failure(of: exchange.request, message: "the body has \(exchange.sentBytes) bytes, but \(declared) were declared")
+            throw Self.failure(
+                of: exchange.request, message: "the body has \(exchange.sentBytes.counted("byte")), but \(declared) were declared")
         }
     }
 
@@ -268,8 +269,8 @@ public final class StubTransport: HTTPTransport, CustomStringConvertible {
             guard request.options.acceptsRawResponses else {
                 throw TransportError(
                     .unsupported, phase: .response,
-                    message: "a raw response (\(bytes.count) bytes) needs a socket: serve the stub with MockServer", request: request,
-                    delivery: .sent)
+                    message: "a raw response (\(bytes.count.counted("byte"))) needs a socket: serve the stub with MockServer",
+                    request: request, delivery: .sent)
             }
             var response = Response(head: made.head, data: bytes, request: request)
             response.metadata.isRawResponse = true

@@ -28,7 +28,8 @@ extension UnmatchedRequestError {
         nearest = scored.min { ($0.missed.count, $1.stub.matcher.count) < ($1.missed.count, $0.stub.matcher.count) }
             .map { nearest in
                 if nearest.missed.isEmpty {
-                    let why = nearest.stub.script.isEmpty ? "it has no response" : "its \(nearest.used) responses are used up"
+                    let used = "its \(nearest.used.counted("response")) \(nearest.used == 1 ? "is" : "are") used up"
+                    let why = nearest.stub.script.isEmpty ? "it has no response" : used
                     return "'\(nearest.stub)' matches, but \(why)"
                 }
                 return "'\(nearest.stub)' differs in \(nearest.missed.joined(separator: ", "))"

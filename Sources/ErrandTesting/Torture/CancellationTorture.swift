@@ -114,8 +114,8 @@ public struct CancellationTorture: Sendable {
                 guard counts.cancelled >= leastCancelled else {
                     throw TortureError(
                         jobNumber: k, moment: moment,
-                        what: "only \(counts.cancelled) of \(counts.runs) runs ended in CancellationError, and at least \(leastCancelled) "
-                            + "must: the scenario ignores cancellation, works in unstructured tasks, or has too few jobs (lower "
+                        what: "only \(counts.cancelled) of \(counts.runs.counted("run")) ended in CancellationError, and at least "
+                            + "\(leastCancelled) must: the scenario ignores cancellation, works in unstructured tasks, or has too few jobs (lower "
                             + "`leastCancelled`)", underlying: nil, isOfOneRun: false)
                 }
                 return TortureReport(counts: counts, value: value, jobs: run.jobs)
@@ -134,7 +134,7 @@ public struct CancellationTorture: Sendable {
         }
         let executor = CancellationTortureExecutor(k: k, moment: moment)
         guard let result = try await result(of: scenario, on: executor) else {
-            throw violation("the run did not end within \(hangLimit.inWords) (\(executor.jobs) jobs)")
+            throw violation("the run did not end within \(hangLimit.inWords) (\(executor.jobs.counted("job")))")
         }
         // The number of late jobs is read before the queue is drained, because cleanup jobs after the end of the scenario do not count.
         let late = executor.hasCancelled ? executor.jobs - k : nil
@@ -149,8 +149,8 @@ public struct CancellationTorture: Sendable {
         }
         if let late, late > lateJobs {
             throw violation(
-                "\(late) jobs ran after the cancellation, \(lateJobs) are allowed: a wait ignores cancellation, or cleaning up takes more "
-                    + "(raise `lateJobs`)")
+                "\(late.counted("job")) ran after the cancellation, and at most \(lateJobs) may run: a wait ignores cancellation, or "
+                    + "cleaning up takes more (raise `lateJobs`)")
         }
         return TortureRun(jobNumber: k, moment: moment, outcome: outcome, jobs: executor.jobs, lateJobs: late)
     }

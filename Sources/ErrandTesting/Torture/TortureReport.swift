@@ -30,7 +30,7 @@ public struct TortureRun<Value: Sendable>: Sendable, CustomStringConvertible {
             case .finished: "cancelled, but finished"
             case .uncancelled: "uncancelled"
             }
-        return "\(moment) job \(jobNumber): \(end), \(jobs) jobs"
+        return "\(moment) job \(jobNumber): \(end), \(jobs.counted("job"))"
     }
 }
 
@@ -56,7 +56,8 @@ public struct TortureReport<Value: Sendable>: Sendable, CustomStringConvertible 
     public var uncancelled: Int { counts.uncancelled }
 
     public var description: String {
-        "\(runs) runs: \(cancelled) cancelled, \(finished) cancelled but finished, \(uncancelled) uncancelled, the last with \(jobs) jobs"
+        "\(runs.counted("run")): \(cancelled) cancelled, \(finished) cancelled but finished, \(uncancelled) uncancelled, the last with "
+            + jobs.counted("job")
     }
 }
 

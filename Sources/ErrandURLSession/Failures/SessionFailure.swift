@@ -42,7 +42,7 @@ struct SessionFailure {
             made(.unsupported, message: "the response has several parts (multipart/x-mixed-replace), which URLSession separates")
         case .droppedBody: made(.invalidResponse, message: "the session has dropped the body of a redirect without a usable Location")
         case .bodyTooShort(let missing):
-            made(.connectionLost, message: "the body ended \(missing) \(missing == 1 ? "byte" : "bytes") too early")
+            made(.connectionLost, message: "the body ended \(missing.counted("byte")) too early")
         case .session(let error): failure(for: error)
         }
     }

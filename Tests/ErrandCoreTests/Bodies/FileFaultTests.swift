@@ -142,7 +142,7 @@ import Testing
     @Test func theDescriptionOfAFileHasNoControlCharacters() async throws {
         let stub = StubTransport(Stub().responds(.status(.ok, text: "x")))
         let file = try await stub.download(.sample(), to: URL(fileURLWithPath: folder.file("a\u{1b}[31m.bin")))
-        #expect(file.description == #"\#(folder.path)/a\u{1b}[31m.bin (1 bytes), 200 to GET https://a.example/"#)
+        #expect(file.description == #"\#(folder.path)/a\u{1b}[31m.bin (1 byte), 200 to GET https://a.example/"#)
     }
 
     #if !os(iOS) && !os(tvOS) && !os(watchOS) && !os(visionOS)

@@ -124,7 +124,7 @@ import Testing
     @Test func aTemplateThatIsBeingMadeShowsNoValue() {
         var interpolation = PathTemplate.StringInterpolation(literalCapacity: 0, interpolationCount: 1)
         interpolation.appendInterpolation(Self.secret, "token")
-        #expect("\(interpolation)" == "1 parts" && !dumped(interpolation).contains("hunter2"))
+        #expect("\(interpolation)" == "1 part" && !dumped(interpolation).contains("hunter2"))
     }
 
     @Test func aReaderShowsNoBytesOfItsBody() async throws {

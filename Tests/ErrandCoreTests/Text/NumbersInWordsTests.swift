@@ -27,5 +27,12 @@ import Testing
     @Test(arguments: [(0.5, "50 %"), (0.999, "99.9 %"), (1, "100 %"), (1.0 / 3, "33.333 %"), (0, "0 %")] as [(Double, String)])
     func sharesAreShownInPercent(_ share: Double, _ text: String) { #expect(share.inPercent == text) }
 
+    @Test(arguments: [(1, "1 retry"), (0.9999, "1 retry"), (0, "0 retries"), (2.5, "2.5 retries"), (5, "5 retries")] as [(Double, String)])
+    func countsHaveANoun(_ number: Double, _ text: String) { #expect(number.counted("retry", "retries") == text) }
+
+    @Test func publicCountsHaveANoun() {
+        #expect(SafeText.counted(1, "retry", "retries") == "1 retry" && SafeText.counted(3, "byte") == "3 bytes")
+    }
+
     @Test func hugeDurationsAreShown() { #expect(Duration.seconds(Int64.max).inWords.hasSuffix(" s")) }
 }

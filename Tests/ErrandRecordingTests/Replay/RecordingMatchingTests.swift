@@ -87,7 +87,7 @@ struct RecordingMatchingTests {
             ("application/json", #"{"a":1,"b":[1,2]}"#, #"{ "b" : [1, 2.0], "a": 1 }"#, nil),
             ("application/vnd.x+json; charset=utf-8", #"{"a":1}"#, #"{"a":2}"#, "the JSON body, at $.a"),
             ("application/json", #"{"a":{"b":[1,{"c":1}]}}"#, #"{"a":{"b":[1,{"c":2}]}}"#, "the JSON body, at $.a.b[1].c"),
-            ("application/json", #"[1]"#, #"[1,2]"#, "the JSON body, at $ (recorded 1 elements, asked 2)"),
+            ("application/json", #"[1]"#, #"[1,2]"#, "the JSON body, at $ (recorded 1 element, asked 2)"),
             ("application/json", #"{"a":1}"#, #"{"a":1,"x":1}"#, "the JSON body, at $.x"),
             ("application/json", #"{"token":"abcdefgh","a":1}"#, #"{"a":1,"token":"x"}"#, nil),
             ("application/x-www-form-urlencoded", "a=1&b=2+3&token=x", "b=2%203&token=y&a=1", nil),

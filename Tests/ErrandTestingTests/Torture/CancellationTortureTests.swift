@@ -112,7 +112,7 @@ struct CancellationTortureTests {
             return 1
         }
         #expect(violation.jobNumber == 1 && violation.moment == .before)
-        #expect(violation.what == "the run did not end within 100 ms (1 jobs)")
+        #expect(violation.what == "the run did not end within 100 ms (1 job)")
         stop.finish()
     }
 

@@ -28,7 +28,7 @@ struct CookiesCommand: ParsableCommand {
         let excluded = outcomes.compactMap { outcome in outcome.excluded.map { "\(outcome.test): excluded: \($0)" } }
         let differences = zip(suite, outcomes).compactMap { $0.difference(from: $1) }
         for line in excluded + differences { print(line) }
-        print("\(suite.count) vectors, \(excluded.count) excluded, \(differences.count) differ")
+        print("\(SafeText.counted(suite.count, "vector")), \(excluded.count) excluded, \(differences.count) differ")
         if !differences.isEmpty || suite.isEmpty { throw ExitCode.failure }
     }
 }

@@ -18,7 +18,7 @@ struct EventVectorsCommand: ParsableCommand {
         let suite = try JSONDecoder().decode([EventVector].self, from: Data(contentsOf: URL(fileURLWithPath: vectors)))
         let differences = suite.flatMap { $0.differences() }
         for difference in differences { print(difference) }
-        print("\(suite.count) vectors, \(differences.count) differ")
+        print("\(SafeText.counted(suite.count, "vector")), \(differences.count) differ")
         if !differences.isEmpty || suite.isEmpty { throw ExitCode.failure }
     }
 }

@@ -30,7 +30,8 @@ struct ReplayCommand: AsyncParsableCommand {
         try encoder.encode(outcomes).write(to: URL(fileURLWithPath: output), options: .atomic)
         let failed = outcomes.count { $0.error != nil }
         let longest = outcomes.map(\.milliseconds).max() ?? 0
-        print("\(count) exchanges: \(count - failed) with a whole response, \(failed) failed; the longest took \(longest) ms")
+        let exchanges = SafeText.counted(count, "exchange")
+        print("\(exchanges): \(count - failed) with a whole response, \(failed) failed; the longest took \(longest) ms")
     }
 }
 

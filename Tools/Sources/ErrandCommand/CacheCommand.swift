@@ -164,7 +164,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
                 (count: entries.count, bytes: entries.reduce(0) { $0 + $1.entry.head.extent.storedBytes })
             }
             for (host, sum) in hosts.sorted(by: { ($1.value.bytes, $0.key) < ($0.value.bytes, $1.key) }) {
-                lines.append("\(host.shownSafely()): \(sum.count), with \(sum.bytes) bytes of bodies")
+                lines.append("\(host.shownSafely()): \(sum.count), with \(SafeText.counted(sum.bytes, "byte")) of bodies")
             }
             try Terminal.write(Data((lines.joined(separator: "\n") + "\n").utf8))
         }

@@ -84,7 +84,7 @@ struct CookieFiles {
                 try await Self.write(text, to: target)
             }
             let left = cookies.count { !CookieFile.hasNetscapeForm($0) }
-            if left > 0 { warn("--cookie-jar", "the file has no form for \(left) of the \(cookies.count) cookies") }
+            if left > 0 { warn("--cookie-jar", "the file has no form for \(left) of the \(SafeText.counted(cookies.count, "cookie"))") }
         } catch is BrokenPipe {
             // The reader has what it wants.
         } catch {

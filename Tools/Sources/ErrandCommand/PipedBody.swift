@@ -51,7 +51,7 @@ enum PipedBody {
     ///
     /// - Parameter isWhole: whether the input has ended.
     static func notice(of bytes: Int, isWhole: Bool) -> String {
-        let size = "\(isWhole ? "" : "at least ")\(bytes) \(bytes == 1 ? "byte" : "bytes")"
+        let size = "\(isWhole ? "" : "at least ")\(SafeText.counted(bytes, "byte"))"
         return "the body is standard input (\(size)); --ignore-stdin sends no body"
     }
 

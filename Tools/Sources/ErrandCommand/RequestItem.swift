@@ -33,7 +33,7 @@ struct RequestItem: Equatable {
         let (name, rest) = Self.parts(of: text)
         guard let (separator, value) = rest else {
             // The text may be a secret.
-            let length = text.count == 1 ? "1 character" : "\(text.count) characters"
+            let length = SafeText.counted(text.count, "character")
             throw ValidationError(
                 "argument \(position) after the URL, of \(length), has no '=' and no ':'. What follows the URL is name=text, name:=json, "
                     + "name==value or Name:value. If the argument is a part of the URL, quote the URL")

@@ -189,7 +189,7 @@ enum Tour {
             }
         }
         let file = try String(contentsOfFile: path, encoding: .utf8)
-        try expect(!file.contains("tr0mbone"), "\(file.utf8.count) bytes of HAR 1.2, without the token")
+        try expect(!file.contains("tr0mbone"), "\(SafeText.counted(file.utf8.count, "byte")) of HAR 1.2, without the token")
 
         step("Replay them without a network", "APIClient(try ReplayTransport(path: \"notes.har\").server(url))")
         let replayed = try await APIClient(try ReplayTransport(path: path).server(url)).value(Notes.all)
@@ -292,7 +292,7 @@ enum Tour {
                 }
                 try await group.waitForAll()
             }
-            result("six responses, over \(transport.openConnections.count) connections")
+            result("six responses, over \(SafeText.counted(transport.openConnections.count, "connection"))")
         }
 
         step("An origin that keeps failing gets no requests", "stack.circuitBreaker(breaker)")
@@ -322,7 +322,7 @@ enum Tour {
             for line in (response.metadata.profile?.description ?? "").split(separator: "\n") { print("     \(line)") }
             try expect(
                 response.metadata.timings?.redirectCount == 1,
-                "one redirect, \(response.metadata.timings?.exchanges.count ?? 0) requests")
+                "one redirect, \(SafeText.counted(response.metadata.timings?.exchanges.count ?? 0, "request"))")
         }
     }
 

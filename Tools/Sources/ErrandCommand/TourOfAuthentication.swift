@@ -57,7 +57,7 @@ enum TourOfAuthentication {
         Tour.step("Cookies for curl, and from curl", "CookieFile.netscape(of: jar.cookies)")
         let text = CookieFile.netscape(of: jar.cookies)
         let read = try CookieFile.netscape(parsing: Data(text.utf8))
-        try Tour.expect(read.cookies.map(\.key) == jar.cookies.map(\.key), "\(read.cookies.count) cookie")
+        try Tour.expect(read.cookies.map(\.key) == jar.cookies.map(\.key), SafeText.counted(read.cookies.count, "cookie"))
 
         Tour.step("Sign out: the jar and its store are empty", "jar.removeAll()")
         jar.removeAll()
@@ -93,7 +93,10 @@ enum TourOfAuthentication {
             return try await group.reduce(into: []) { $0.append($1) }
         }
         let count = refreshes.withLock { $0 } - before
-        try Tour.expect(names == Array(repeating: "joe", count: 20) && count == 1, "\(names.count) responses, after \(count) refresh")
+        try Tour.expect(
+            names == Array(repeating: "joe", count: 20) && count == 1,
+            "\(SafeText.counted(names.count, "response")), after \(SafeText.counted(count, "refresh", "refreshes"))"
+        )
 
         Tour.step("Sign out", "try await oauth.revoke(tokens.signOut())")
         if let token = try await tokens.signOut() { try await oauth.revoke(token) }

@@ -40,7 +40,8 @@ enum TourOfConnections {
                 let connections = transport.openConnections
                 try Tour.expect(
                     texts == Set((0..<100).map { "GET /\($0)" }) && connections.count == 1 && connections.first?.httpVersion == .http2,
-                    "\(texts.count) responses, over " + connections.map { $0.httpVersion?.rawValue ?? "HTTP/?" }.joined(separator: ", "))
+                    "\(SafeText.counted(texts.count, "response")), over "
+                        + connections.map { $0.httpVersion?.rawValue ?? "HTTP/?" }.joined(separator: ", "))
             }
         }
     }

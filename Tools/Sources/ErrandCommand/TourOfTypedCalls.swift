@@ -68,7 +68,7 @@ enum TourOfTypedCalls {
             let echo = try await other.json("/echo")
             try Tour.expect(
                 articles.arrayValue?.count == 2 && echo.headers.authorization.isNull,
-                "\(articles.arrayValue?.count ?? 0) articles, and the token went to the shop alone")
+                "\(SafeText.counted(articles.arrayValue?.count ?? 0, "article")), and the token went to the shop alone")
         }
     }
 
@@ -97,7 +97,8 @@ enum TourOfTypedCalls {
             try await client.delete("/orders/15")
             try await client.post("/orders", body: .json(["item": "late"]))
         }
-        try Tour.expect(ids == Array(1...14) + Array(16...26), "\(ids.count) orders, none twice: \(ids.first ?? 0) to \(ids.last ?? 0)")
+        let orders = SafeText.counted(ids.count, "order")
+        try Tour.expect(ids == Array(1...14) + Array(16...26), "\(orders), none twice: \(ids.first ?? 0) to \(ids.last ?? 0)")
 
         Tour.step("A list that leads back to a page is refused", "catch let error as PaginationError")
         do {

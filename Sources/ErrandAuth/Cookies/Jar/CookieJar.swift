@@ -332,7 +332,7 @@ extension CookieJar: CustomStringConvertible, HidesStorage {
     /// The number of cookies: `cookie jar, 12 cookies`.
     public var description: String {
         let count = count
-        return "cookie jar, \(count) cookie\(count == 1 ? "" : "s")"
+        return "cookie jar, \(count.counted("cookie"))"
     }
 }
 #endif

@@ -41,7 +41,7 @@ public final class MemoryCookieStore: CookieStore, CustomStringConvertible {
     /// The number of cookies: `memory, 3 cookies`.
     public var description: String {
         let count = cookies.count
-        return "memory, \(count) \(count == 1 ? "cookie" : "cookies")"
+        return "memory, \(count.counted("cookie"))"
     }
 }
 #endif

@@ -16,14 +16,15 @@ public struct EventTooLargeError: Error, Sendable, Hashable, CustomStringConvert
     /// The excess in words: `more than 1024 bytes`.
     package var excessDescription: String {
         switch limit {
-        case .bytes(let count): "more than \(count) bytes"
+        case .bytes(let count): "more than \(count.counted("byte"))"
         case .combiningMarks: MarkRun.excessDescription
         }
     }
 
     public var description: String {
         switch limit {
-        case .bytes(let count): "an event of the stream is larger than the limit of \(count) bytes; eventLimitBytes sets the limit"
+        case .bytes(let count):
+            "an event of the stream is larger than the limit of \(count.counted("byte")); eventLimitBytes sets the limit"
         case .combiningMarks: "an event of the stream has \(excessDescription)"
         }
     }

@@ -25,7 +25,7 @@ public struct ServerSentEvent: Sendable, Hashable, CustomStringConvertible, Cust
 
     /// The type, the last event ID and the length of the payload: `message 17 (120 bytes)`. The payload is not shown.
     public var description: String {
-        "\(Self.shown(type))\(lastEventID.isEmpty ? "" : " " + Self.shown(lastEventID)) (\(data.utf8.count) \(data.utf8.count == 1 ? "byte" : "bytes"))"
+        "\(Self.shown(type))\(lastEventID.isEmpty ? "" : " " + Self.shown(lastEventID)) (\(data.utf8.count.counted("byte")))"
     }
 
     /// The description.

@@ -76,7 +76,7 @@ extension JSONLineSplitter: CustomReflectable {
 
 extension JSONLineSplitter.Line: CustomStringConvertible, CustomReflectable {
     /// The number and the length of the line: `line 3 (20 bytes)`.
-    public var description: String { "line \(number) (\(bytes.count) \(bytes.count == 1 ? "byte" : "bytes"))" }
+    public var description: String { "line \(number) (\(bytes.count.counted("byte")))" }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["line": description]) }
 }

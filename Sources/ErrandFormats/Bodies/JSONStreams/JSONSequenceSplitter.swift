@@ -125,7 +125,7 @@ extension JSONSequenceSplitter: CustomReflectable {
 extension JSONSequenceSplitter.Item: CustomStringConvertible, CustomReflectable {
     /// The number and the length of the text: `text 3 (20 bytes, cut off)`.
     public var description: String {
-        "text \(number) (\(bytes.count) \(bytes.count == 1 ? "byte" : "bytes")\(isCutOff ? ", cut off" : ""))"
+        "text \(number) (\(bytes.count.counted("byte"))\(isCutOff ? ", cut off" : ""))"
     }
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["text": description]) }

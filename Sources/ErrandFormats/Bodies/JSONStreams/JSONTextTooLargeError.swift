@@ -5,5 +5,5 @@ public struct JSONTextTooLargeError: Error, Sendable, Hashable, CustomStringConv
 
     init(limitBytes: Int) { self.limitBytes = limitBytes }
 
-    public var description: String { "a JSON text of the stream is larger than the limit of \(limitBytes) bytes" }
+    public var description: String { "a JSON text of the stream is larger than the limit of \(limitBytes.counted("byte"))" }
 }

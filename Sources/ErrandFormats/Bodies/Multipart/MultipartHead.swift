@@ -44,7 +44,7 @@ public struct MultipartHead: Sendable, Hashable {
             }
         }
         guard lines.count <= Self.maxFields else {
-            throw MultipartError(.headTooLong, "a part has \(lines.count) fields; the limit is \(Self.maxFields)")
+            throw MultipartError(.headTooLong, "a part has \(lines.count.counted("field")); the limit is \(Self.maxFields)")
         }
         var headers = HTTPFields()
         for line in lines {

@@ -224,7 +224,7 @@ public struct MultipartReader: Sendable {
         let end = buffer.withUnsafeBytes { Self.headEnd.firstIndex(in: $0, from: from) }
         // If the empty line after the head was not found, the last bytes may be a part of that line.
         guard (end ?? max(start, buffer.count - 3)) - start <= headLimitBytes else {
-            throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(headLimitBytes) bytes")
+            throw MultipartError(.headTooLong, "the fields of a part are longer than the limit of \(headLimitBytes.counted("byte"))")
         }
         guard let end else {
             searched = max(start, buffer.count - 3)

@@ -52,7 +52,8 @@ struct CacheTestsCommand: AsyncParsableCommand {
         if !synthetic.isEmpty { print("a 504 of the runner for a lost connection: \(synthetic.joined(separator: " "))") }
         let passed = outcomes.values.count { $0 == .passed }
         let failed = outcomes.count - passed
-        print("\(outcomes.count) tests, \(mode.rawValue) mode, store: \(store.rawValue): \(passed) passed, \(failed) failed")
+        let tests = SafeText.counted(outcomes.count, "test")
+        print("\(tests), \(mode.rawValue) mode, store: \(store.rawValue): \(passed) passed, \(failed) failed")
     }
 
     /// Returns a closure that puts a cache with an empty store around a transport.

@@ -73,12 +73,13 @@ final class Soak: Sendable {
         let asked = ContinuousClock.now
         try await transport.shutdown()
         count(.wholeShutdown, since: asked)
-        if !transport.openConnections.isEmpty { note("after the shutdown: \(transport.openConnections.count) connections") }
+        let left = transport.openConnections.count
+        if left > 0 { note("after the shutdown: \(SafeText.counted(left, "connection"))") }
         if !(try await settles { try await destination.openConnections() == 0 }) {
-            note("the server still has \(try await destination.openConnections()) connections")
+            note("the server still has \(SafeText.counted(try await destination.openConnections(), "connection"))")
         }
         if !(try await settles { ProcessUsage().descriptors <= before }) {
-            note("\(ProcessUsage().descriptors - before) descriptors were not closed")
+            note("not closed: \(SafeText.counted(ProcessUsage().descriptors - before, "descriptor"))")
         }
         let deeds = try await destination.stop()
         showFigures(show)
@@ -132,9 +133,10 @@ final class Soak: Sendable {
     // MARK: - Figures
 
     private func line(_ round: Int, _ count: Int, after time: Duration, _ usage: ProcessUsage, _ transport: NIOTransport) -> String {
-        "\(round * 100 / Self.rounds) %: \(count) requests, \(Int(Double(count) / (time / .seconds(1)))) per second, "
-            + "\(usage.liveBytes >> 10) KiB allocated, \(usage.residentBytes >> 20) MiB resident, \(usage.descriptors) descriptors, "
-            + "\(transport.openConnections.count) connections, \(exchanges) exchanges in progress"
+        "\(round * 100 / Self.rounds) %: \(SafeText.counted(count, "request")), \(Int(Double(count) / (time / .seconds(1)))) per second, "
+            + "\(usage.liveBytes >> 10) KiB allocated, \(usage.residentBytes >> 20) MiB resident, "
+            + "\(SafeText.counted(usage.descriptors, "descriptor")), "
+            + "\(SafeText.counted(transport.openConnections.count, "connection")), \(SafeText.counted(exchanges, "exchange")) in progress"
     }
 
     /// - Parameter connections: the largest allowed difference between the numbers of connections at two times.
@@ -161,7 +163,8 @@ final class Soak: Sendable {
     private func showFigures(_ show: (String) -> Void) {
         let state = state.withLock { $0 }
         show(state.outcomes.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", "))
-        show("\(state.mixUps) mix-ups, \(state.repetitions) requests sent again that no server had processed")
+        let repetitions = SafeText.counted(state.repetitions, "request")
+        show("\(SafeText.counted(state.mixUps, "mix-up")), \(repetitions) sent again that no server had processed")
         for kind in SoakEnds.Kind.allCases where state.ends.figures(kind).count > 0 {
             show("\(kind.rawValue): \(state.ends.figures(kind).text)")
         }
@@ -208,7 +211,7 @@ final class Soak: Sendable {
         }
         for task in tasks { await task.value }
         if (try? await settles { exchanges == 0 }) == true { return true }
-        note("\(exchanges) exchanges have not ended, though nobody has their response")
+        note("without an end, though nobody has the response: \(SafeText.counted(exchanges, "exchange"))")
         return false
     }
 

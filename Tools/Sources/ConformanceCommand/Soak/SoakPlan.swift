@@ -77,7 +77,10 @@ struct SoakPlan: Sendable, CustomStringConvertible {
     /// Whether another request on the same connection may end this request.
     private(set) var mayBeLost = false
 
-    var description: String { "request \(number): \(reply) \(bodyBytes) bytes, upload \(upload) \(uploadBytes) bytes, client \(client)" }
+    var description: String {
+        "request \(number): \(reply) \(SafeText.counted(bodyBytes, "byte")), "
+            + "upload \(upload) \(SafeText.counted(uploadBytes, "byte")), client \(client)"
+    }
 
     /// The value of every byte of the bodies. With the number in the response, the value shows a response that went to another request.
     var byte: UInt8 { UInt8(truncatingIfNeeded: number) }
