@@ -205,7 +205,8 @@ final class DownloadRun: Sendable {
         if let end, offset < end {
             throw TransportError(
                 .connectionLost, phase: .body,
-                "the body ended after \((offset - start).counted("byte")) of \((end - start).counted("byte"))", request: response.request)
+                message: "the body ended after \((offset - start).counted("byte")) of \((end - start).counted("byte"))",
+                request: response.request, response: response.head, delivery: .sent)
         }
         return offset
     }
