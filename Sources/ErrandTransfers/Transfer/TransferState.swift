@@ -87,8 +87,11 @@ public struct TransferStates: AsyncSequence, Sendable {
         var hasEnded = false
 
         /// Returns the next state; `nil` after the last state.
-        public mutating func next() async -> TransferState? {
-            guard !hasEnded, let state = await values.next()?.state else { return nil }
+        public mutating func next() async -> TransferState? { await next(isolation: #isolation) }
+
+        /// Returns the next state; `nil` after the last state.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferState? {
+            guard !hasEnded, let state = await values.next(isolation: actor)?.state else { return nil }
             hasEnded = state.phase.isFinal
             return state
         }
