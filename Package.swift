@@ -184,7 +184,7 @@ let package = Package(
             dependencies: [
                 "ErrandAPI", "ErrandAuth", "ErrandCache", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware",
                 "ErrandNIO", "ErrandRedaction",
-                "ErrandTelemetry",
+                "ErrandTelemetry", "ErrandTransfers",
                 .target(name: "ErrandURLSession", condition: .when(platforms: applePlatforms)),
                 .product(
                     name: "ServiceLifecycle",
