@@ -26,8 +26,8 @@ package struct IntegrityDigest: Sendable, Hashable, Codable, CustomStringConvert
 
     /// Reads a field's value.
     ///
-    /// - Returns: the digest by the strongest known algorithm. `nil` if the value is not a dictionary of byte sequences, is longer than 8 KiB,
-    ///   or has no digest by a known algorithm. Digests by other algorithms are ignored.
+    /// - Returns: the digest by the strongest known algorithm. Digests by other algorithms are ignored. `nil` if the value is not a
+    ///   dictionary of byte sequences, is longer than 8 KiB, or has no digest by a known algorithm.
     package init?(strongestIn text: some StringProtocol) {
         guard text.utf8.count <= FieldLimits.valueBytes, let members = try? StructuredDictionary(parsing: text) else { return nil }
         for algorithm in Algorithm.allCases.reversed() {

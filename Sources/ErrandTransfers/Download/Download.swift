@@ -8,12 +8,13 @@ internal import Synchronization
 /// let file = try await download.file()
 /// ```
 ///
-/// The bytes go to `NAME.errand-part` beside the finished file, and a journal, `NAME.errand-part.json`, describes the bytes. When the content is
-/// complete, the partial file gets its final name, and the journal is removed. To resume, create a download with the same target.
+/// The bytes go to the partial file `NAME.errand-part` beside the finished file. The journal `NAME.errand-part.json` describes the bytes.
+/// When the content is complete, the partial file gets its final name, and the journal is removed. To resume, create a download with the
+/// same target.
 ///
 /// A download resumes by a range request with `If-Range` and a strong validator ([RFC 9110, section
-/// 13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)). If the server has no strong validator, ignores ranges, or has changed the
-/// content, the download starts from the first byte, and no byte of the earlier content stays.
+/// 13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)). The download starts from the first byte if the server sends no strong
+/// validator, if the server ignores ranges, or if the content has changed. In these cases, no byte of the earlier content stays.
 ///
 /// The journal has neither the URL nor a header field of the request. The app's folder may move between two runs.
 ///
@@ -46,9 +47,9 @@ public final class Download: Sendable {
     ///   - request: a GET request without the fields `Range` and `If-Range`.
     ///   - url: the file URL of the finished file, in a folder that exists.
     ///   - sender: the stack or the client that sends the requests.
-    ///   - policy: the conditions under which the download goes on after a failure.
+    ///   - policy: the conditions under which the download continues after a failure.
     ///   - options: the options for writing, and for content that has changed.
-    ///   - resuming: what the app has kept of an earlier run: ``resumption``. Default: `nil`, because the journal usually has the same
+    ///   - resuming: the ``resumption`` of an earlier run, which the app has kept. Default: `nil`, because the journal usually has the same
     ///     content.
     public convenience init(
         _ request: Request, to url: URL, over sender: some HTTPSender, policy: TransferPolicy = .standard,
@@ -70,9 +71,9 @@ public final class Download: Sendable {
     /// - Parameters:
     ///   - url: the file URL of the finished file, in a folder that exists.
     ///   - sender: the stack or the client that sends the requests.
-    ///   - policy: the conditions under which the download goes on after a failure.
+    ///   - policy: the conditions under which the download continues after a failure.
     ///   - options: the options for writing, and for content that has changed.
-    ///   - resuming: what the app has kept of an earlier run: ``resumption``. Default: `nil`.
+    ///   - resuming: the ``resumption`` of an earlier run, which the app has kept. Default: `nil`.
     ///   - request: returns the request. The argument describes the bytes on the disk; `nil` if the request asks for the whole content.
     public convenience init(
         to url: URL, over sender: some HTTPSender, policy: TransferPolicy = .standard, options: DownloadOptions = .standard,
@@ -94,7 +95,7 @@ public final class Download: Sendable {
     /// The current state and each later state. Several readers may read the states at the same time.
     public var states: TransferStates { meter.states }
 
-    /// What is needed to resume the download; `nil` before the first byte, and after the end.
+    /// The description of the bytes on the disk; `nil` before the first byte, and after the end.
     public var resumption: DownloadResumption? { kept.withLock { $0 } }
 
     /// Stops the connection, and keeps the bytes that have arrived. ``file()`` waits until ``resume()`` is called.

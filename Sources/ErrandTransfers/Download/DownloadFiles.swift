@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// The files of a download: the partial file `NAME.errand-part`, and its journal `NAME.errand-part.json`, beside the finished file.
 ///
-/// The journal describes only bytes that are on the disk: the partial file is forced to the disk before the journal is written. An object has
-/// the lock of the partial file until it is released. All synchronous functions block.
+/// The journal describes only bytes that are on the disk: the partial file is forced to the disk before the journal is written. An object
+/// has the lock of the partial file until the object is released.
 final class DownloadFiles: Sendable {
     /// The largest journal that is read.
     static let journalLimitBytes = 64 * 1024
@@ -37,7 +37,7 @@ final class DownloadFiles: Sendable {
     ///
     /// - Parameters:
     ///   - path: the path of the finished file.
-    ///   - resuming: what the app has kept; used if there is a partial file without a journal.
+    ///   - resuming: the description that the app has kept. It is used if there is a partial file without a journal.
     ///   - replacesJournal: whether an unreadable journal means that the download starts from the first byte.
     /// - Throws: ``TransferError``; `FileWriteError`.
     static func open(
@@ -63,8 +63,8 @@ final class DownloadFiles: Sendable {
 
     /// Returns the partial file with its lock.
     ///
-    /// Another process may rename the file before this process takes the lock. Therefore the path is checked after the lock. A process that is
-    /// being started has a copy of each descriptor for a moment. Therefore a taken lock is tried again for a short time.
+    /// Another process may rename the file before this process takes the lock. Therefore the path is checked after the lock is taken. While
+    /// a process starts another program, the new process has a copy of each descriptor. Therefore a taken lock is tried again for 100 ms.
     private static func lockedPart(
         at partPath: String, of path: String, _ calls: FileCalls, _ clock: any Clock<Duration>
     ) async throws -> PartialFile {
@@ -170,7 +170,7 @@ final class DownloadFiles: Sendable {
         state.withLock { state in state.written = max(state.written, end) }
     }
 
-    /// Records the total number of bytes, which only the end of the body has shown.
+    /// Sets the total number of bytes at the end of a body without a length.
     func setTotal(_ total: Int64) { state.withLock { $0.record.total = total } }
 
     /// Forces the written bytes to the disk, and then writes the journal.

@@ -1,8 +1,8 @@
 public import ErrandCore
 
-/// The options of a ``Download``: how it writes its file, and what it does if it can't resume.
+/// The options of a ``Download``: for writing the file, and for content that can't be resumed.
 public struct DownloadOptions: Sendable {
-    /// What a download does if the bytes on the disk can't be continued.
+    /// The behavior of a download that can't continue the bytes on the disk.
     public enum Fallback: Sendable, Hashable {
         /// The download starts from the first byte.
         case startAgain
@@ -12,9 +12,10 @@ public struct DownloadOptions: Sendable {
 
     /// The options for writing the finished file. Its limit applies to the length of the whole content.
     public var file: FileWriteOptions
-    /// What happens if the journal of an earlier run can't be read. Its version may be newer than this library. Default: `fail`.
+    /// The behavior if the journal of an earlier run can't be read, for example because a newer version of this library has written the
+    /// journal. Default: `fail`.
     public var unreadableJournal: Fallback
-    /// What happens if the content has changed, or the server can't continue the bytes on the disk. Default: `startAgain`.
+    /// The behavior if the content has changed, or if the server can't continue the bytes on the disk. Default: `startAgain`.
     public var changedContent: Fallback
     /// Whether the request asks for a digest of the content (`Want-Repr-Digest`, [RFC 9530, section
     /// 4](https://www.rfc-editor.org/rfc/rfc9530#section-4)). Default: false. A digest that the server sends is always checked.

@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// What is needed to resume a download: the name of the file, the number of bytes on the disk, and the validator of the content.
+/// A description of the bytes of an unfinished download: the name of the file, the number of bytes, and the validator of the content.
 ///
 /// The value has no secrets: neither the URL nor a header field of the request. The value names the file without its folder, so the folder
 /// may move.
@@ -15,8 +15,7 @@ internal import ErrandFormats
 /// }
 /// ```
 ///
-/// ``Download`` also writes the value to a file beside the partial file, and reads that file itself. Therefore most apps do not need to keep
-/// the value.
+/// ``Download`` also writes the value to its journal, and reads the journal itself. Therefore most apps do not need to keep the value.
 public struct DownloadResumption: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The version of the coded form.
     static let schema = 1

@@ -9,7 +9,7 @@ struct DownloadRange: Sendable, Hashable {
     let validator: String
 }
 
-/// What a download does with a response.
+/// The decision of a download about a response.
 enum DownloadDecision: Sendable, Hashable {
     /// Write the body from an offset. All earlier bytes of the file stay. After the body, the file has the content of the record.
     ///
@@ -88,10 +88,12 @@ struct DownloadRule: Sendable {
         _ head: Head, _ asked: DownloadRange, _ record: DownloadResumption, _ now: HTTPDate
     ) -> DownloadDecision {
         let fields = head.response.headerFields
-        if fields.single(.contentType).flatMap({ MediaType($0) })?.essence == "multipart/byteranges" { return .startAgain(.severalParts) }
+        if fields.single(.contentType).flatMap({ MediaType($0) })?.essence.isExactly("multipart/byteranges") == true {
+            return .startAgain(.severalParts)
+        }
         guard let content = head.response.contentRange, let range = content.range else { return .startAgain(.noRange) }
         guard range.lowerBound == asked.offset else { return .startAgain(.anotherOffset) }
-        // If the first response had no length, the part may tell the length.
+        // If the first response had no length, the part may have the length.
         let total = record.total ?? content.completeLength
         guard content.completeLength == total, total ?? .max >= record.bytes else { return .startAgain(.anotherLength) }
         guard coding(head.response) == record.coding, !head.isDecoded else { return .startAgain(.anotherCoding) }
@@ -133,7 +135,7 @@ struct DownloadRule: Sendable {
     /// Returns the content coding; `nil` if the content has no coding.
     private static func coding(_ response: HTTPResponse) -> String? {
         let coding = response.headerFields[.contentEncoding]?.trimmingOptionalWhitespace().lowercased()
-        return coding == "identity" || coding == "" ? nil : coding
+        return coding.flatMap { $0.isEmpty || $0.isExactly("identity") ? nil : $0 }
     }
 }
 

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// One call of ``Download/file()``: sends requests until the file is complete. ``DownloadRule`` decides about each response.
 final class DownloadRun: Sendable {
-    /// What one request has led to.
+    /// The result of one request.
     private enum Step: Sendable {
         /// The file is complete.
         case complete(Response)
@@ -121,7 +121,8 @@ final class DownloadRun: Sendable {
 
     private func prepare(_ request: inout Request, _ range: DownloadRange?) throws {
         guard request.method == .get else {
-            throw TransferError(.invalidRequest, "the method is \(request.method.rawValue.shownSafely(limit: 20)), not GET", request: request)
+            throw TransferError(
+                .invalidRequest, "the method is \(request.method.rawValue.shownSafely(limit: 20)), not GET", request: request)
         }
         for name in [HTTPField.Name.range, .ifRange] where request.headers.contains(name) {
             throw TransferError(.invalidRequest, "the request has the field \(name.rawName)", request: request)

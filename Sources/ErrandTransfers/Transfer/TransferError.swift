@@ -1,7 +1,7 @@
 public import ErrandCore
 internal import ErrandFormats
 
-/// The error for a transfer that can't go on as it is.
+/// The error for a transfer that can't continue.
 ///
 /// ```
 /// GET https://a.example/archive.zip: no space: the download needs 734003200 bytes, and the disk has 1048576 bytes; archive.zip, …
@@ -42,9 +42,10 @@ public struct TransferError: RequestFailure, NumberedFailure {
     public let code: Code
     /// The details in words. The text contains no secrets.
     public let message: String
-    /// What is needed to resume the download; `nil` if no byte is on the disk.
+    /// The description of the bytes on the disk, for a later ``Download``; `nil` if no byte is on the disk.
     public let resumption: DownloadResumption?
     public var request: Request?
+    /// The head of the response; `nil` if there was no response.
     public let response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
 
@@ -58,7 +59,7 @@ public struct TransferError: RequestFailure, NumberedFailure {
     public var phase: ExchangePhase { response == nil ? .request : .body }
     public var delivery: Delivery { response == nil ? .notSent : .sent }
 
-    /// The request, the code, the message, and what can be resumed.
+    /// The request, the code, the message, and the bytes on the disk.
     public var description: String { "\(shownRequest)\(happened)\(resumption.map { " (\($0))" } ?? "")\(shownAttempts)" }
 
     private var happened: String { "\(code): \(message)" }

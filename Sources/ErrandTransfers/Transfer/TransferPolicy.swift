@@ -1,13 +1,13 @@
 public import ErrandCore
 
-/// The conditions under which a transfer goes on after a failure, and the limits of its connections.
+/// The conditions under which a transfer continues after a failure, and the limits of its connections.
 ///
 /// ```swift
 /// let download = Download(request, to: url, over: stack, policy: TransferPolicy(maxFailures: 3, idleTimeout: .seconds(20)))
 /// ```
 ///
-/// A transfer goes on after a lost connection, a timeout, and the statuses of ``statuses``. After any other failure, the call fails, and a
-/// later call can resume the transfer.
+/// A transfer continues after a lost connection, after a timeout, and after the statuses in ``statuses``. After any other failure, the call
+/// fails. A later call can resume the transfer.
 public struct TransferPolicy: Sendable {
     /// The largest number of successive failures without progress. 64 KiB of new bytes are progress, and reset the count.
     public var maxFailures: Int
@@ -17,9 +17,9 @@ public struct TransferPolicy: Sendable {
     public var jitter: Backoff.Jitter
     /// The longest wait that the server may ask for by `Retry-After`. A longer `Retry-After` ends the call with the error of the response.
     public var maxRetryAfter: Duration
-    /// The longest time without a byte from the connection. The whole transfer has no time limit.
+    /// The longest time without a byte from the connection. The whole transfer has no timeout.
     public var idleTimeout: Duration
-    /// The statuses after which the transfer goes on.
+    /// The statuses after which the transfer continues.
     public var statuses: StatusRule
 
     /// Creates a policy. For each parameter, see the property of the same name.
@@ -30,7 +30,7 @@ public struct TransferPolicy: Sendable {
     ///   - jitter: the random part of the wait. Default: equal, so that the wait is never shorter than half.
     ///   - maxRetryAfter: at least zero. Default: an hour.
     ///   - idleTimeout: more than zero. Default: 60 s.
-    ///   - statuses: the statuses after which the transfer goes on. Default: 408, 425, 429, 500, 502, 503 and 504.
+    ///   - statuses: the statuses after which the transfer continues. Default: 408, 425, 429, 500, 502, 503 and 504.
     public init(
         maxFailures: Int = 10, backoff: Backoff = .exponential(base: .milliseconds(500), factor: 2, maxDelay: .seconds(30)),
         jitter: Backoff.Jitter = .equal, maxRetryAfter: Duration = .seconds(3_600), idleTimeout: Duration = .seconds(60),
@@ -43,10 +43,10 @@ public struct TransferPolicy: Sendable {
         (self.maxRetryAfter, self.idleTimeout, self.statuses) = (maxRetryAfter, idleTimeout, statuses)
     }
 
-    /// Goes on after up to 10 failures without progress, with waits from 500 ms to 30 s.
+    /// Continues after up to 10 successive failures without progress, with waits of up to 30 s.
     public static let standard = TransferPolicy()
 
-    /// Returns the wait after an error; `nil` if the transfer does not go on after the error.
+    /// Returns the wait after an error; `nil` if the transfer does not continue after the error.
     ///
     /// - Parameters:
     ///   - failures: the number of successive failures without progress, at least 1.

@@ -47,9 +47,11 @@ struct TransferRate: Sendable {
 
     /// Returns a rate in words: `950 B/s`, `1.2 kB/s`, `34 MB/s`. 1 kB is 1,000 bytes.
     static func inWords(_ bytesPerSecond: Double) -> String {
-        var (number, unit) = (max(0, bytesPerSecond), "B/s")
-        for next in ["kB/s", "MB/s", "GB/s"] where number >= 999.5 { (number, unit) = (number / 1_000, next) }
+        var (number, power) = (max(0, bytesPerSecond), 0)
+        let units = ["B/s", "kB/s", "MB/s", "GB/s"]
+        while number >= 999.5, power + 1 < units.count { (number, power) = (number / 1_000, power + 1) }
         let tenths = Int((min(number, 1e9) * 10).rounded())
-        return number < 10 && unit != "B/s" ? "\(tenths / 10).\(tenths % 10) \(unit)" : "\(Int(min(number, 1e9).rounded())) \(unit)"
+        let text = number < 10 && power > 0 ? "\(tenths / 10).\(tenths % 10)" : "\(Int(min(number, 1e9).rounded()))"
+        return "\(text) \(units[power])"
     }
 }

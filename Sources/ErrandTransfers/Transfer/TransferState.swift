@@ -77,7 +77,8 @@ public struct TransferState: Sendable, CustomStringConvertible {
 
 /// The states of a transfer. The sequence ends after the state `complete` or `failed`, or when the transfer object is released.
 ///
-/// A slow reader misses states: the sequence keeps only the newest state. While bytes are transferred, at most ten states arrive in a second.
+/// The sequence keeps only the newest state, so a slow reader misses states. While bytes are transferred, at most ten states arrive in a
+/// second.
 public struct TransferStates: AsyncSequence, Sendable {
     let values: AsyncStream<TransferMeter.Snapshot>
 

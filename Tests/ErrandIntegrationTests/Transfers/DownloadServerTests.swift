@@ -130,11 +130,16 @@ struct DownloadServerTests {
         defer { relay.stop() }
         for _ in 1...Self.kills {
             let process = try OwnProgram.start(
-                test: "DownloadProcess/downloads", environment: ["ERRAND_DOWNLOAD_PROCESS": "\(nginx.url("/slow/transfer")) \(target.path)"])
+                test: "DownloadProcess/downloads", environment: ["ERRAND_DOWNLOAD_PROCESS": "\(nginx.url("/slow/transfer")) \(target.path)"]
+            )
             defer { OwnProgram.kill(process) }
             let part = target.path + ".errand-part"
             let before = length(of: part)
-            try await poll("bytes of the process", upTo: .seconds(60)) { length(of: part) > before || !process.isRunning } until: { $0 }
+            try await poll("bytes of the process", upTo: .seconds(60)) {
+                length(of: part) > before || !process.isRunning
+            } until: {
+                $0
+            }
             try await Task.sleep(for: .milliseconds(Int(random.next() * 1_500)))
             OwnProgram.kill(process)
             process.waitUntilExit()
@@ -167,7 +172,8 @@ private enum DownloadJournal {
 }
 
 /// Downloads in a process that is killed.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: ProcessInfo.processInfo.environment["ERRAND_DOWNLOAD_PROCESS"] != nil, "only a killed process"))
+@Suite(
+    .timeLimit(.minutes(5)), .enabled(if: ProcessInfo.processInfo.environment["ERRAND_DOWNLOAD_PROCESS"] != nil, "only a killed process"))
 struct DownloadProcess {
     @Test func downloads() async throws {
         let words = try #require(ProcessInfo.processInfo.environment["ERRAND_DOWNLOAD_PROCESS"]).split(separator: " ").map(String.init)

@@ -391,7 +391,8 @@ import Testing
     @Test func requestsThatCannotResumeAreRefused() async throws {
         let server = ContentServer(content)
         let url = URL(fileURLWithPath: folder.file("archive.zip"))
-        for (method, headers) in [(.post, [:]), (.get, [.range: "bytes=1-"]), (.get, [.ifRange: "\"a\""])] as [(HTTPRequest.Method, HTTPFields)]
+        for (method, headers) in [(.post, [:]), (.get, [.range: "bytes=1-"]), (.get, [.ifRange: "\"a\""])]
+            as [(HTTPRequest.Method, HTTPFields)]
         {
             let request = try Request(method, url: "https://a.example/x", headers: headers)
             let error = try await #require(throws: TransferError.self) {

@@ -139,8 +139,8 @@ enum Socket {
 
     static func setBlocking(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) }
 
-    /// Forwards everything from each side to the other, until one side ends, nothing is received for 20 s, or `limit` bytes were forwarded to
-    /// the first side.
+    /// Forwards everything from each side to the other, until one side ends, nothing is received for 20 s, or `limit` bytes were forwarded
+    /// to the first side.
     static func relay(_ first: Int32, _ second: Int32, limit: Int = .max) throws {
         var rest = limit
         while true {
