@@ -20,6 +20,7 @@ let package = Package(
         .library(name: "ErrandAuth", targets: ["ErrandAuth"]),
         .library(name: "ErrandCache", targets: ["ErrandCache"]),
         .library(name: "ErrandSQLite", targets: ["ErrandSQLite"]),
+        .library(name: "ErrandTransfers", targets: ["ErrandTransfers"]),
         .library(name: "ErrandTelemetry", targets: ["ErrandTelemetry"]),
         .library(name: "ErrandAPI", targets: ["ErrandAPI"]),
         .library(name: "ErrandNIO", targets: ["ErrandNIO"]),
@@ -133,6 +134,7 @@ let package = Package(
         ),
         .target(name: "ErrandAPI", dependencies: ["ErrandCore", "ErrandFormats", "ErrandMiddleware"]),
         .target(name: "ErrandCache", dependencies: ["ErrandCore", "ErrandFormats"]),
+        .target(name: "ErrandTransfers", dependencies: ["ErrandCore", "ErrandFormats", "ErrandHashing"]),
         // The system's SQLite, behind a trait.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .target(
@@ -182,7 +184,7 @@ let package = Package(
             dependencies: [
                 "ErrandAPI", "ErrandAuth", "ErrandCache", "ErrandCompression", "ErrandCore", "ErrandFormats", "ErrandMiddleware",
                 "ErrandNIO", "ErrandRedaction",
-                "ErrandTelemetry",
+                "ErrandTelemetry", "ErrandTransfers",
                 .target(name: "ErrandURLSession", condition: .when(platforms: applePlatforms)),
                 .product(
                     name: "ServiceLifecycle",
@@ -270,6 +272,10 @@ let package = Package(
             dependencies: [
                 "ErrandCache", "ErrandCore", "ErrandFormats", "ErrandMiddleware", "ErrandStoreConformance", "ErrandTesting", "TestSupport",
             ]
+        ),
+        .testTarget(
+            name: "ErrandTransfersTests",
+            dependencies: ["ErrandCore", "ErrandFormats", "ErrandHashing", "ErrandTesting", "ErrandTransfers", "TestSupport"]
         ),
         .testTarget(
             name: "ErrandSQLiteTests",

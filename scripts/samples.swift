@@ -1,5 +1,11 @@
 // The names that samples of doc comments use and don't declare. See scripts/check-samples. A declaration by `omitted()` has no value: a sample that uses it is type-checked, and does not run.
 
+// FILE: ErrandAuth/Sign/SignMiddleware.swift
+// FILE: ErrandSQLite/Store/CacheSealing.swift
+import Crypto
+// FILE: Errand/TransportService.swift
+import ServiceLifecycle
+
 func omitted<Value>() -> Value { preconditionFailure("a sample with context does not run") }
 func omitted() async throws {}
 
@@ -90,8 +96,6 @@ func alert(_ text: String) {}
 
 // MARK: Names of one file
 
-// FILE: Errand/TransportService.swift
-import ServiceLifecycle
 var server: any Service { omitted() }
 
 // FILE: ErrandAPI/Coding/ResponseDecoding.swift
@@ -138,8 +142,6 @@ var tickets: TicketOffice { omitted() }
 var id: String { "id" }
 var secret: String { "secret" }
 
-// FILE: ErrandAuth/Sign/SignMiddleware.swift
-import Crypto
 var credentials: AWSCredentials { omitted() }
 
 // FILE: ErrandAuth/Tokens/TokenSource.swift
@@ -156,7 +158,12 @@ var cookies: any AccountBoundStore { omitted() }
 var recorder: RecordingEventSink { omitted() }
 
 // FILE: ErrandConformance/Middleware/MiddlewareBehavior.swift
-extension RequestOptions { var tenant: OptionOverride<String> { get { omitted() } set {} } }
+extension RequestOptions {
+    var tenant: OptionOverride<String> {
+        get { omitted() }
+        set {}
+    }
+}
 extension HTTPSender { func tenant(_ name: String) -> HTTPStack { omitted() } }
 
 // FILE: ErrandConformance/Transport/TransportBehavior.swift
@@ -344,8 +351,6 @@ func show(_ body: some Any, isStale: Bool) {}
 let head: Data = omitted()
 let body: Data = omitted()
 
-// FILE: ErrandSQLite/Store/CacheSealing.swift
-import Crypto
 let key: SymmetricKey = omitted()
 let path: String = omitted()
 
@@ -355,6 +360,28 @@ let caches: String = omitted()
 // FILE: ErrandSQLite/Database/SQLiteDatabase.swift
 let path: String = omitted()
 let name: [UInt8] = omitted()
+
+// FILE: ErrandTransfers/Download/Download.swift
+let target: URL = omitted()
+func signedURL(of name: String) async throws -> String { omitted() }
+
+// FILE: ErrandTransfers/Download/DownloadResumption.swift
+let download: Download = omitted()
+var file: DownloadedFile {
+    get { omitted() }
+    set {}
+}
+var saved: Data {
+    get { omitted() }
+    set {}
+}
+
+// FILE: ErrandTransfers/Transfer/TransferState.swift
+let download: Download = omitted()
+let progressView: Bar = omitted()
+let label: Label = omitted()
+final class Bar { var fraction = 0.0 }
+final class Label { var text = "" }
 
 // FILE: ErrandStoreConformance/Cache/CacheStoreBehavior.swift
 func MyCacheStore(_ folder: URL? = nil, bytes: Int, entries: Int, entryBytes: Int) -> any CacheStore { omitted() }

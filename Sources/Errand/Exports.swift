@@ -8,6 +8,7 @@
 @_exported public import ErrandNIO
 @_exported public import ErrandRedaction
 @_exported public import ErrandTelemetry
+@_exported public import ErrandTransfers
 
 #if canImport(Darwin) || ERRAND_APPLE_CHECK
 @_exported public import ErrandURLSession

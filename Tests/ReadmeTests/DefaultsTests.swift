@@ -14,6 +14,7 @@ import Testing
 @testable import ErrandRedaction
 @testable import ErrandTelemetry
 @testable import ErrandTesting
+@testable import ErrandTransfers
 
 /// The article "Defaults and limits" has each value as the code has it.
 @Suite struct DefaultsTests {
@@ -153,6 +154,14 @@ import Testing
         values["CacheTee.waitingLimitBytes"] = bytes(CacheTee.waitingLimitBytes)
         values["CacheTee.delayLimit"] = CacheTee.delayLimit.inWords
         values["CacheWork.defaultLimitBytes"] = bytes(CacheWork.defaultLimitBytes)
+        values["TransferPolicy.maxFailures"] = number(TransferPolicy.standard.maxFailures)
+        values["TransferPolicy.backoff"] = "\(TransferPolicy.standard.backoff)"
+        values["TransferPolicy.maxRetryAfter"] = TransferPolicy.standard.maxRetryAfter.inWords
+        values["TransferPolicy.idleTimeout"] = TransferPolicy.standard.idleTimeout.inWords
+        values["TransferBudget.progressBytes"] = bytes(Int(TransferBudget.progressBytes))
+        values["TransferBudget.maxRestarts"] = number(TransferBudget.maxRestarts)
+        values["DownloadFiles.journalLimitBytes"] = bytes(DownloadFiles.journalLimitBytes)
+        values["DownloadFiles.spareBytes"] = bytes(Int(DownloadFiles.spareBytes))
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
         values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"
@@ -225,7 +234,8 @@ import Testing
         let policies: [(String, Any)] = [
             ("RetryPolicy", RetryPolicy.standard), ("RedirectPolicy", RedirectPolicy.standard), ("PollingPolicy", PollingPolicy.standard),
             ("PaginationPolicy", PaginationPolicy.standard), ("EventStreamPolicy", EventStreamPolicy.standard),
-            ("RefreshPolicy", RefreshPolicy.standard), ("CircuitBreakerPolicy", CircuitBreakerPolicy.standard),
+            ("TransferPolicy", TransferPolicy.standard), ("RefreshPolicy", RefreshPolicy.standard),
+            ("CircuitBreakerPolicy", CircuitBreakerPolicy.standard),
             ("ResponseLimits", ResponseLimits()), ("DecompressionLimits", DecompressionLimits.standard),
         ]
         // Shares and free amounts that the text beside another row has.

@@ -42,6 +42,7 @@ import FoundationNetworking
         Samples(guides + "Authentication.md", "Authentication.swift", least: 8),
         Samples(guides + "Cookies.md", "Cookies.swift", least: 5),
         Samples(guides + "Caching.md", "Caching.swift", least: 9),
+        Samples(guides + "Downloads.md", "Downloads.swift", least: 5),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
         Samples(guides + "HTTP2.md", "HTTP2.swift", least: 4),

@@ -38,7 +38,7 @@ extension CacheEngine {
 
     /// Returns whether a 304 to the caller's own condition has the validator of an entry.
     private func isConfirmed(_ entry: CacheEntry, by response: HTTPResponse, of exchange: ReceivedExchange) -> Bool {
-        let new = CacheValidators(response.headerFields, responseTime: exchange.responseTime)
+        let new = ResponseValidators(response.headerFields, receivedAt: exchange.responseTime.date)
         guard variants.matches(entry.head, exchange.request) else { return false }
         if let tag = new.tag { return entry.head.validators.tag?.matches(tag, by: .weak) == true }
         return new.modified != nil && new.modified == entry.head.validators.modified
@@ -107,7 +107,7 @@ extension CacheEngine {
     func receiveHead(_ response: HTTPResponse, of exchange: ReceivedExchange, in reception: inout CacheReception) {
         guard response.status == .ok else { return removeReplaced(by: response, of: exchange, in: &reception) }
         let fields = response.headerFields
-        let new = CacheValidators(fields, responseTime: exchange.responseTime)
+        let new = ResponseValidators(fields, receivedAt: exchange.responseTime.date)
         let length = response.announcedLength
         for entry in exchange.entries where variants.matches(entry.head, exchange.request) && entry.head.response.status == .ok {
             let known = entry.head.validators

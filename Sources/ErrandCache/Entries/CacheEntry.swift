@@ -45,7 +45,7 @@ extension CacheEntry {
             let isDecoded: Bool
             let control: CacheControl
             let times: CacheTimes
-            let validators: CacheValidators
+            let validators: ResponseValidators
 
             init(
                 _ response: HTTPResponse, _ requestTime: CacheInstant, _ responseTime: CacheInstant, _ selection: CacheSelection,
@@ -55,7 +55,7 @@ extension CacheEntry {
                 (self.selection, self.extent, self.lifetimes, self.isDecoded) = (selection, extent, lifetimes, isDecoded)
                 control = CacheControl(response.headerFields)
                 times = CacheTimes(response.headerFields, requestTime: requestTime, responseTime: responseTime)
-                validators = CacheValidators(response.headerFields, responseTime: responseTime)
+                validators = ResponseValidators(response.headerFields, receivedAt: responseTime.date)
             }
         }
 
@@ -110,7 +110,7 @@ extension CacheEntry {
         /// The dates and ages from which the freshness follows.
         var times: CacheTimes { storage.times }
         /// The validators of the response.
-        var validators: CacheValidators { storage.validators }
+        var validators: ResponseValidators { storage.validators }
 
         /// Returns this head with another extent.
         func with(extent: CacheExtent, response: HTTPResponse? = nil) -> Head {

@@ -55,7 +55,7 @@ enum RangeRule {
             head.extent.completeLength == nil || head.extent.completeLength == content.completeLength,
             response.hasLength(range.byteCount)
         else { return false }
-        return head.validators.areStronglyEqual(CacheValidators(response.headerFields, responseTime: responseTime))
+        return head.validators.areStronglyEqual(ResponseValidators(response.headerFields, receivedAt: responseTime.date))
     }
 
     /// Returns how a 206 is stored together with a stored part of the same representation; `nil` if there is a gap between the parts.

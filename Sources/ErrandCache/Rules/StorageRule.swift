@@ -169,14 +169,6 @@ struct StorageRule: Sendable {
 }
 
 extension HTTPResponse {
-    /// The value of `Content-Range`; `nil` if the field is missing or invalid.
-    var contentRange: ContentRange? {
-        headerFields.contains(.contentRange) ? headerFields.single(.contentRange).flatMap { ContentRange($0) } : nil
-    }
-
-    /// The length of the body from `Content-Length`; `nil` if the field is missing or is not a sequence of digits.
-    var announcedLength: Int64? { headerFields[.contentLength].flatMap { Int64(clampingDigits: $0.utf8) } }
-
     /// Returns whether `Content-Length` is missing, or announces this number of bytes.
     func hasLength(_ bytes: Int64) -> Bool { announcedLength.map { $0 == bytes } ?? true }
 }

@@ -48,7 +48,7 @@ enum ValidationRule {
     ///   - candidates: the entries whose validators the request named, the entry of the request first.
     ///   - responseTime: the instant at which the 304 arrived.
     static func confirmed(by fields: HTTPFields, among candidates: [CacheEntry], responseTime: CacheInstant) -> [CacheEntry] {
-        let new = CacheValidators(fields, responseTime: responseTime)
+        let new = ResponseValidators(fields, receivedAt: responseTime.date)
         if let tag = new.tag {
             if !tag.isWeak { return confirmed(by: tag, candidates) }
             return mostRecent(candidates.filter { $0.head.validators.tag?.matches(tag, by: .weak) == true }).map { [$0] } ?? []

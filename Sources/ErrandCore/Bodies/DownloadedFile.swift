@@ -11,6 +11,11 @@ public struct DownloadedFile: Sendable {
     /// The metadata of the transport and the middleware, such as the number of attempts and the timings.
     public let metadata: ResponseMetadata
 
+    package init(url: URL, bytes: Int64, head: HTTPResponse, request: Request, metadata: ResponseMetadata) {
+        (self.url, self.bytes, self.head) = (url, bytes, head)
+        (self.request, self.metadata) = (request, metadata)
+    }
+
     /// The status of the response.
     public var status: HTTPResponse.Status { head.status }
     /// The header fields of the response.

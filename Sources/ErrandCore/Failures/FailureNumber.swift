@@ -301,6 +301,16 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let fileWrite = FailureNumber(6011)
     /// A file is complete, but its name may not survive a loss of power.
     public static let fileNotDurable = FailureNumber(6012)
+    /// The disk has too little space for a transfer.
+    public static let noSpace = FailureNumber(6020)
+    /// Another transfer writes the same file.
+    public static let transferBusy = FailureNumber(6021)
+    /// The record of an earlier transfer can't be read.
+    public static let journalUnreadable = FailureNumber(6022)
+    /// The content of a transfer changed, or the server's responses can't continue the file.
+    public static let contentChanged = FailureNumber(6023)
+    /// The content of a transfer differs from its digest.
+    public static let digestMismatch = FailureNumber(6024)
 
     // MARK: 7000 to 7999: stubs, recordings and the mock server
 

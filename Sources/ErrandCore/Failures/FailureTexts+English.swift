@@ -132,6 +132,11 @@ extension FailureTexts {
         .fileRead: "The file cannot be read.",
         .fileWrite: "The file cannot be written.",
         .fileNotDurable: "The file is complete, but a loss of power may remove it.",
+        .noSpace: "There is not enough space on the disk.",
+        .transferBusy: "The file is already being transferred.",
+        .journalUnreadable: "The earlier transfer cannot be continued.",
+        .contentChanged: "The content on the server has changed.",
+        .digestMismatch: "The transferred file is damaged.",
 
         .unmatchedRequest: "No stub responds to the request.",
         .unrecordedRequest: "The recording has no response for the request.",

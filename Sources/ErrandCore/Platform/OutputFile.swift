@@ -120,15 +120,23 @@ package final class OutputFile: Sendable {
         let isClosed = close(descriptor) == 0 || errno == EINTR
         guard code == 0 else { throw failure("synchronize", code) }
         guard isClosed else { throw failure("close") }
+        try Self.rename(temporaryPath, to: path, options: options, calls)
+        state.withLock { $0.exists = false }
+        if options.synchronizesToDisk { try Self.synchronizeFolder(of: path, calls) }
+    }
+
+    /// Gives a complete file its final name. The old name no longer exists.
+    ///
+    /// - Throws: `FileWriteError`. After a failure, the file has only its old name.
+    static func rename(_ old: String, to path: String, options: FileWriteOptions, _ calls: FileCalls) throws(FileWriteError) {
         if options.replacesExistingFile {
-            guard rename(temporaryPath, path) == 0 else { throw failure("move the finished file to") }
-            state.withLock { $0.exists = false }
+            let code = calls.rename(old, path)
+            guard code == 0 else { throw FileWriteError(path: path, operation: "move the finished file to", code: code) }
         } else {
             // Unlike a rename, a link never replaces an existing file.
-            guard link(temporaryPath, path) == 0 else { throw failure("write") }
-            discard()
+            guard link(old, path) == 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
+            _ = unlink(old)
         }
-        if options.synchronizesToDisk { try Self.synchronizeFolder(of: path, calls) }
     }
 
     /// Forces the folder of a file to the disk, so that the file's new name survives a loss of power.

@@ -27,7 +27,7 @@ package final class PartialFile: Sendable {
     /// The descriptor; `nil` after the file is closed.
     private let descriptor: Mutex<Int32?>
     /// Whether the file was created.
-    let isNew: Bool
+    package let isNew: Bool
 
     /// Opens or creates a file.
     ///
@@ -90,7 +90,7 @@ package final class PartialFile: Sendable {
     /// Returns the length of the file in bytes.
     ///
     /// - Throws: `FileWriteError`.
-    func lengthBytes() throws(FileWriteError) -> Int64 {
+    package func lengthBytes() throws(FileWriteError) -> Int64 {
         var status = stat()
         try with("open") { fstat($0, &status) == 0 ? 0 : errno }
         return Int64(status.st_size)
@@ -106,7 +106,7 @@ package final class PartialFile: Sendable {
     /// Returns `count` bytes from an offset, or fewer at the end of the file.
     ///
     /// - Throws: `FileWriteError`.
-    func read(count: Int, at offset: Int64) throws(FileWriteError) -> Data {
+    package func read(count: Int, at offset: Int64) throws(FileWriteError) -> Data {
         var data = Data(count: count)
         var got = 0
         try with("read") { descriptor in
@@ -135,20 +135,43 @@ package final class PartialFile: Sendable {
         return isLocked
     }
 
+    /// Whether the path still leads to this file. Another process may have renamed or removed the file before this process took the lock.
+    package var isAtItsPath: Bool { descriptor.withLock { descriptor in descriptor.map { ReservedFile.isSame($0, path) } ?? false } }
+
+    /// Gives the file its final name, and closes it. The file must be complete.
+    ///
+    /// - Parameters:
+    ///   - target: the path of the final name, in the same folder.
+    ///   - options: the options for writing.
+    /// - Throws: `FileWriteError`. If the file has its final name, but its folder can't be forced to the disk, the operation of the error
+    ///   is `synchronize the folder of`.
+    package func publish(at target: String, options: FileWriteOptions) throws(FileWriteError) {
+        try OutputFile.check(target)
+        if options.synchronizesToDisk { try synchronize() }
+        try with("set the permissions of") { descriptor in
+            let code = fchmod(descriptor, mode_t(options.permissions)) == 0 ? 0 : errno
+            // A file system without permissions may refuse the call. The default permissions must not cause an error.
+            return options.permissions == FileWriteOptions.standard.permissions ? 0 : code
+        }
+        try OutputFile.rename(path, to: target, options: options, calls)
+        close()
+        if options.synchronizesToDisk { try OutputFile.synchronizeFolder(of: target, calls) }
+    }
+
     /// Changes the length of the file: bytes at its end are removed, or zeros are added.
     ///
     /// - Throws: `FileWriteError`.
-    func truncate(to lengthBytes: Int64) throws(FileWriteError) { try with("truncate") { calls.truncate($0, lengthBytes) } }
+    package func truncate(to lengthBytes: Int64) throws(FileWriteError) { try with("truncate") { calls.truncate($0, lengthBytes) } }
 
     /// Forces the file to the disk.
     ///
     /// - Throws: `FileWriteError`. If the function throws, the bytes may or may not be on the disk.
-    func synchronize() throws(FileWriteError) { try with("synchronize") { calls.synchronize($0) } }
+    package func synchronize() throws(FileWriteError) { try with("synchronize") { calls.synchronize($0) } }
 
     /// Forces the folder of a new or renamed file to the disk. After the call, the name of the file is on the disk.
     ///
     /// - Throws: `FileWriteError`.
-    static func synchronizeFolder(of path: String, calls: FileCalls = .system) throws(FileWriteError) {
+    package static func synchronizeFolder(of path: String, calls: FileCalls = .system) throws(FileWriteError) {
         try OutputFile.synchronizeFolder(of: path, calls)
     }
 
@@ -157,7 +180,7 @@ package final class PartialFile: Sendable {
     /// The file need not exist. A quota, or a file system that copies on write, may allow fewer bytes.
     ///
     /// - Throws: `FileWriteError`.
-    static func freeBytes(for path: String, calls: FileCalls = .system) throws(FileWriteError) -> Int64 {
+    package static func freeBytes(for path: String, calls: FileCalls = .system) throws(FileWriteError) -> Int64 {
         let folder = OutputFile.folder(of: path)
         let bytes = calls.freeBytes(folder.isEmpty ? "." : folder)
         guard bytes >= 0 else { throw FileWriteError(path: path, operation: "find the free space for", code: Int32(-bytes)) }

@@ -32,6 +32,12 @@ func creationProblem(_ code: Int32, in folder: String) -> String? {
 /// address.
 package func isErrorOfOfflineDevice(_ code: Int32) -> Bool { code == ENETDOWN || code == ENETUNREACH }
 
+/// Returns whether an error number of the system (`errno`) says that the disk, or the user's quota, is full.
+package func isErrorOfFullDisk(_ code: Int32) -> Bool { code == ENOSPC || code == EDQUOT }
+
+/// Returns the number of this process.
+package func currentProcess() -> Int32 { getpid() }
+
 /// Returns the text for an error number of the system (`errno`), such as `connection refused` for `ECONNREFUSED`.
 ///
 /// If this library has no text for a number, the result is the system's text with the number: `level 2 not synchronized (errno 45)`.

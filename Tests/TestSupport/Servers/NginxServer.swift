@@ -92,6 +92,16 @@ public final class NginxServer: Sendable {
     /// The numbers from 1 to 20,000, one per line.
     public static let numbers = Data((1...20_000).map { "\($0)\n" }.joined().utf8)
 
+    /// Adds a file, which has the path `/name`.
+    ///
+    /// - Parameter modified: the time of modification. Default: an hour ago, so that `Last-Modified` is a strong validator.
+    public func publish(_ content: Data, as name: String, modified: Date = Date(timeIntervalSinceNow: -3_600)) throws {
+        let path = "\(folder)/www/\(name)"
+        try content.write(to: URL(fileURLWithPath: path + ".new"))
+        try FileManager.default.setAttributes([.posixPermissions: 0o644, .modificationDate: modified], ofItemAtPath: path + ".new")
+        guard rename(path + ".new", path) == 0 else { throw SystemError("rename") }
+    }
+
     /// Returns the body that was sent with PUT to `/put/name`.
     public func stored(_ name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: "\(folder)/put/\(name)")) }
 

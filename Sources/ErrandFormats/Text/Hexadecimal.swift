@@ -1,6 +1,5 @@
-#if Auth
 /// Returns the bytes as lowercase hexadecimal digits.
-func hex(_ bytes: some Sequence<UInt8>) -> String {
+package func hex(_ bytes: some Sequence<UInt8>) -> String {
     let digits = Array("0123456789abcdef".utf8)
     var text: [UInt8] = []
     for byte in bytes {
@@ -9,4 +8,3 @@ func hex(_ bytes: some Sequence<UInt8>) -> String {
     }
     return String(decoding: text, as: UTF8.self)
 }
-#endif

@@ -1,0 +1,90 @@
+public import ErrandCore
+internal import ErrandFormats
+
+/// The error for a transfer that can't continue.
+///
+/// ```
+/// GET https://a.example/archive.zip: no space: the download needs 734003200 bytes, and the disk has 1048576 bytes; archive.zip, …
+/// GET https://a.example/archive.zip: content changed: the content has another validator than the bytes on the disk
+/// ```
+///
+/// Other failures of a transfer keep their types: ``/ErrandCore/TransportError``, ``/ErrandCore/StatusError`` and
+/// ``/ErrandCore/FileWriteError``. After each failure, the bytes that have arrived stay on the disk.
+public struct TransferError: RequestFailure, NumberedFailure {
+    /// The kind of the failure. Other codes may be added.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The code in words, such as `no space`.
+        public let description: String
+        /// Creates a code.
+        ///
+        /// - Parameter description: the code in words, as the start of the error's description.
+        public init(_ description: String) { self.description = description }
+
+        /// The content changed again and again, or the server's responses can't continue the file.
+        public static let changed = Code("content changed")
+        /// The server responded with a part of the content that can't be used.
+        public static let rangeNotHonoured = Code("range not honoured")
+        /// The disk has too little space.
+        public static let noSpace = Code("no space")
+        /// The content differs from the digest that the server has sent.
+        public static let digestMismatch = Code("digest mismatch")
+        /// The file beside the partial file can't be read. Its version may be newer than this library.
+        public static let journalUnreadable = Code("journal unreadable")
+        /// Another transfer, in this process or in another process, writes the same file.
+        public static let busy = Code("busy")
+        /// The content is longer than the limit of the options.
+        public static let tooLarge = Code("too large")
+        /// The request can't be the request of a transfer that resumes.
+        public static let invalidRequest = Code("invalid request")
+    }
+
+    /// The kind of the failure.
+    public let code: Code
+    /// The details in words. The text contains no secrets.
+    public let message: String
+    /// The description of the bytes on the disk, for a later ``Download``; `nil` if no byte is on the disk.
+    public let resumption: DownloadResumption?
+    public var request: Request?
+    /// The head of the response; `nil` if there was no response.
+    public let response: HTTPResponse?
+    public var attempts: [AttemptRecord] = []
+
+    init(
+        _ code: Code, _ message: String, resumption: DownloadResumption? = nil, request: Request? = nil, response: HTTPResponse? = nil
+    ) {
+        (self.code, self.message, self.resumption) = (code, message, resumption)
+        (self.request, self.response) = (request, response)
+    }
+
+    public var phase: ExchangePhase { response == nil ? .request : .body }
+    public var delivery: Delivery { response == nil ? .notSent : .sent }
+
+    /// The request, the code, the message, and the bytes on the disk.
+    public var description: String { "\(shownRequest)\(happened)\(resumption.map { " (\($0))" } ?? "")\(shownAttempts)" }
+
+    private var happened: String { "\(code): \(message)" }
+
+    public var failureNumber: FailureNumber {
+        switch code {
+        case .noSpace: .noSpace
+        case .digestMismatch: .digestMismatch
+        case .busy: .transferBusy
+        case .journalUnreadable: .journalUnreadable
+        case .tooLarge: .bodyTooLarge
+        case .invalidRequest: .invalidRequest
+        default: .contentChanged
+        }
+    }
+    /// The details.
+    public var failureReason: String? { happened.asSentence }
+    /// The advice for a person.
+    public var recoverySuggestion: String? {
+        switch code {
+        case .noSpace: "Free some space on the disk, and try again. The download continues where it stopped."
+        case .digestMismatch, .changed, .rangeNotHonoured: "Try again. The download starts from the beginning."
+        case .busy: "Wait until the other transfer ends."
+        case .journalUnreadable: "Remove the partial file and the file beside it, and try again."
+        default: nil
+        }
+    }
+}

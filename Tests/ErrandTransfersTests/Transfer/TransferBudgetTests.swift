@@ -1,0 +1,24 @@
+import Testing
+
+@testable import ErrandTransfers
+
+@Suite(.timeLimit(.minutes(5))) struct TransferBudgetTests {
+    @Test func progressResetsTheCount() {
+        var budget = TransferBudget(maxFailures: 2)
+        for _ in 0..<100 {
+            budget.record(TransferBudget.progressBytes)
+            let goesOn = budget.fail()
+            #expect(goesOn)
+        }
+        let last = [budget.fail(), budget.fail()]
+        #expect(last == [true, false])
+    }
+
+    @Test func smallStepsAddUpToProgress() {
+        var budget = TransferBudget(maxFailures: 1)
+        let goesOn = budget.fail()
+        #expect(goesOn)
+        for _ in 0..<64 { budget.record(1_024) }
+        #expect(budget.failures == 0)
+    }
+}
