@@ -33,7 +33,7 @@ func tryDownload(_ download: Download) async -> String {
     do {
         return "\(try await download.file().bytes) bytes"
     } catch let error as TransferError where error.code == .noSpace {
-        return error.localizedDescription                       // There is not enough space on the disk.
+        return error.localizedDescription  // There is not enough space on the disk.
     } catch {
         return "stopped at \(download.resumption?.bytes ?? 0) bytes: \(error.localizedDescription)"
     }

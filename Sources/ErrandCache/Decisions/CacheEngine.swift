@@ -169,8 +169,8 @@ struct CacheEngine: Sendable {
     /// Returns why a response is not stored although its request may be stored: a layer inside the cache has added credentials. `nil` if no
     /// layer has added credentials, or the rules permit the storage.
     ///
-    /// The key of the request does not contain these credentials. In a private cache, the stored response could reach another user. A shared
-    /// cache follows [RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
+    /// The key of the request does not contain these credentials. In a private cache, the stored response could reach another user. A
+    /// shared cache follows [RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
     ///
     /// - Parameter response: the response, whose ``/ErrandCore/Response/request`` is the request as the inner layers have sent it.
     func refusal(of response: Response, to request: CacheRequest) -> CacheStatus.Refusal? {

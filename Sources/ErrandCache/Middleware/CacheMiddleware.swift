@@ -26,8 +26,9 @@ public import ErrandCore
 /// **Accounts:** a response to a request with credentials is stored only for the account of the credentials:
 /// ``/ErrandCore/RequestOptions/credentialIdentity``. `authenticate` and `cookies` set this account. If a request has no identity, and has
 /// `Authorization`, `Cookie` or another field that is sensitive by ``/ErrandCore/RequestOptions/sensitivity``, the cache is not used. If a
-/// layer inside the cache adds such a field, and the request has no identity, the response is not stored. To remove an account's responses, sign out with `tokens.signOut(clearing: [cache])`. A cache with the policy ``CachePolicy/shared`` has no
-/// accounts, and follows [RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
+/// layer inside the cache adds such a field, and the request has no identity, the response is not stored. To remove an account's responses,
+/// sign out with `tokens.signOut(clearing: [cache])`. A cache with the policy ``CachePolicy/shared`` has no accounts, and follows [RFC
+/// 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
 ///
 /// **Failures:** if the store fails, or needs more than a second for a result, the call continues without the store. The middleware does
 /// not use the store for 1 second after the first failure. Each further failure doubles this time, up to 60 seconds. After a success, the

@@ -59,8 +59,8 @@ package enum MarkRun {
     fileprivate static func combined(_ lead: UInt32, _ trail: UInt32) -> UInt32 { 0x10000 + (lead - 0xD800) << 10 + trail - 0xDC00 }
 }
 
-/// Finds a long run in windows. A window has as many octets as the shortest long run. If an octet of a window belongs to no run, no long run
-/// contains that octet. Therefore the scanner examines the octets of a window backwards, and usually examines only a few octets.
+/// Finds a long run in windows. A window has as many octets as the shortest long run. If an octet of a window belongs to no run, no long
+/// run contains that octet. Therefore the scanner examines the octets of a window backwards, and usually examines only a few octets.
 struct MarkRunScanner {
     let text: UnsafeRawBufferPointer
     let syntax: MarkRun.Syntax

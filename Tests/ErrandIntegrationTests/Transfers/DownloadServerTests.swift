@@ -171,12 +171,12 @@ private enum DownloadJournal {
     }
 }
 
-/// Downloads in a process that is killed.
-@Suite(
-    .timeLimit(.minutes(5)), .enabled(if: ProcessInfo.processInfo.environment["ERRAND_DOWNLOAD_PROCESS"] != nil, "only a killed process"))
-struct DownloadProcess {
+/// The process that downloads until it is killed. In any other process, the test does nothing.
+@Suite(.timeLimit(.minutes(5))) struct DownloadProcess {
     @Test func downloads() async throws {
-        let words = try #require(ProcessInfo.processInfo.environment["ERRAND_DOWNLOAD_PROCESS"]).split(separator: " ").map(String.init)
+        guard let words = ProcessInfo.processInfo.environment["ERRAND_DOWNLOAD_PROCESS"]?.split(separator: " ").map(String.init) else {
+            return
+        }
         try await withNIO { transport in
             _ = try await Download(try Request(.get, url: words[0]), to: URL(fileURLWithPath: words[1]), over: transport).file()
         }

@@ -1,5 +1,13 @@
 import Foundation
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// Returns how many times longer `work` takes for `factor` times the input, in processor time of this thread: about `factor` for linear
 /// work, its square for quadratic work.
 ///
