@@ -31,7 +31,7 @@ public final class CacheWork: Sendable {
 
     private struct Warnings {
         /// The kinds of failures that were reported.
-        var kinds: Set<String> = []
+        var kinds: Set<OctetKey> = []
         /// The warnings that no response has yet.
         var waiting: [String] = []
     }
@@ -49,7 +49,7 @@ public final class CacheWork: Sendable {
     /// Keeps a warning for the next response, unless there was a warning of this kind.
     func warn(_ warning: String, kind: String) {
         warnings.withLock { warnings in
-            guard warnings.kinds.insert(kind).inserted else { return }
+            guard warnings.kinds.insert(OctetKey(kind)).inserted else { return }
             warnings.waiting.append(warning)
             hasWarnings.store(true, ordering: .releasing)
         }
