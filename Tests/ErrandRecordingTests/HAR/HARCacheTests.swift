@@ -48,6 +48,15 @@ import Testing
         #expect(entries.count == 1 && entries[0].cache == HARCache() && entries[0].fromCache == nil)
     }
 
+    @Test func theEntrySaysWhyAResponseIsNotStored() async throws {
+        var only = request
+        only.headers[.cacheControl] = "only-if-cached"
+        let stub = stub([.cacheControl: "no-store"])
+        let (entries, _) = try await record(HTTPStack.sorted(around: stub).cache(in: .memory), request, only)
+        #expect(entries.map(\.cache.comment) == ["fwd=uri-miss; fwd-status=200; detail=no-store", "detail=only-if-cached/uri-miss"])
+        #expect(entries.allSatisfy { $0.fromCache == nil && $0.cache.beforeRequest == nil } && stub.requests.count == 1)
+    }
+
     @Test func aConfirmedResponseNamesTheStoredResponse() async throws {
         let stub = StubTransport(
             Stub(.get, "/a").responds(
