@@ -19,7 +19,7 @@ package struct CacheRemoval: Sendable {
     var isEmpty: Bool { clearedOrigin == nil && groups.isEmpty && urls.isEmpty }
 }
 
-/// A store that tells the removals of a response itself from all other removals.
+/// A store that distinguishes the removals of a response itself from all other removals.
 ///
 /// The response to a POST removes the entries of its URL, and may be stored afterwards. If another call has removed these entries since the
 /// request was sent, the response must not be stored. Both removals have numbers, and the later number would hide the earlier number.
@@ -48,8 +48,7 @@ extension CacheStore {
 
     /// Carries out the removals of a response, and returns the generation with which the response can be stored.
     ///
-    /// A store that is no ``OwnRemovalStore`` does not tell the removals of other calls during the exchange from the removals of the
-    /// response.
+    /// If a store does not conform to ``OwnRemovalStore``, removals of other calls during the exchange count as removals of the response.
     func removeOwn(
         _ removal: CacheRemoval, by key: CacheKey, head: CacheEntry.Head, since generation: CacheGeneration
     ) async throws -> CacheGeneration {
