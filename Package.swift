@@ -390,6 +390,7 @@ let package = Package(
                 "ErrandTesting", "ErrandURLSession", "ErrandURLSessionTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
+                .product(name: "Crypto", package: "swift-crypto", condition: .when(traits: ["SQLite"])),
                 .product(name: "_CryptoExtras", package: "swift-crypto", condition: .when(traits: ["Auth"])),
             ]
         ),

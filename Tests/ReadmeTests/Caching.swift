@@ -4,6 +4,10 @@ import ErrandStoreConformance
 import Foundation
 import Testing
 
+#if SQLite
+import Crypto
+#endif
+
 // The samples of the article "Caching", to the letter: `ReadmeTests` holds each block of it against this file.
 
 nonisolated struct Forecast: Codable, Sendable, Equatable {
@@ -28,6 +32,13 @@ nonisolated struct Weather: Sendable {
 #if SQLite
 func makeDurableWeather(in caches: URL) -> Weather {
     Weather(store: SQLiteCacheStore(inFolder: caches.appending(path: "responses").path))
+}
+
+func makeSealedWeather(over network: HTTPStack = .default, in caches: URL, key: SymmetricKey) -> Weather {
+    let sealing = CacheSealing(
+        seal: { try ChaChaPoly.seal($0, using: key).combined },
+        open: { try ChaChaPoly.open(ChaChaPoly.SealedBox(combined: $0), using: key) })
+    return Weather(over: network, store: SQLiteCacheStore(folder: caches.appending(path: "responses").path, sealing: sealing))
 }
 #endif
 

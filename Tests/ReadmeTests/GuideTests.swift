@@ -6,6 +6,11 @@ import Synchronization
 import TestSupport
 import Testing
 
+#if SQLite
+import Crypto
+import ErrandSQLite
+#endif
+
 /// The samples of the guides to tests, exports, validators, metrics and repeated requests do what the guides say. The tests of the guides
 /// to tests and to a sign-in run as they are.
 @Suite(.timeLimit(.minutes(5))) struct GuideTests {
@@ -182,6 +187,60 @@ import Testing
         #expect(stub.requests.count == 5)
         for weather in [weather, offline, patient] { #expect(weather.stack.orderProblems.isEmpty) }
     }
+
+    /// The column "Offline" of the table of modes.
+    @Test func theModesOfflineAreCorrect() async throws {
+        let fields: [String: HTTPFields] = [
+            "fresh": [.cacheControl: "max-age=600"], "stale": [.cacheControl: "max-age=0"],
+            "immutable": [.cacheControl: "max-age=600, immutable"],
+        ]
+        let store = MemoryCacheStore()
+        for (path, fields) in fields {
+            let stub = StubTransport(Stub().responds(.json(Forecast(city: path, high: 1), headers: fields)))
+            _ = try await Weather(over: HTTPStack(stub), store: store).forecast(for: path)
+        }
+        let offline = StubTransport(Stub().responds(.offline, repeatingLast: true))
+        let stack = offline.cache(in: store).server("https://weather.example")
+        // The paths whose stored responses are used, and the status for a path without a stored response.
+        let expected: [CachePolicy.Mode: (used: Set<String>, missing: Int?)] = [
+            .standard: (["fresh", "immutable"], nil), .reload: ([], nil), .reloadEverywhere: ([], nil), .revalidate: (["immutable"], nil),
+            .storedElseLoad: (["fresh", "stale", "immutable"], nil), .storedOnly: (["fresh", "stale", "immutable"], 504),
+        ]
+        #expect(Set(expected.keys) == Set(CachePolicy.Mode.allCases))
+        for (mode, result) in expected {
+            for path in ["fresh", "stale", "immutable", "missing"] {
+                var request = try Request(.get, "/forecasts/\(path, "city")")
+                request.options.cache = .use(mode)
+                let status: Int?
+                do { status = try await stack.send(request).status.code } catch let error as TransportError {
+                    #expect(error.isOffline)
+                    status = nil
+                }
+                #expect(status == (path == "missing" ? result.missing : result.used.contains(path) ? 200 : nil), "\(mode), \(path)")
+            }
+        }
+    }
+
+    #if SQLite
+    @Test func theSealedStoreOfTheArticleHasNoClearText() async throws {
+        let folder = try TestFolder("guide")
+        let stub = StubTransport(Stub().responds(.json(Forecast(city: "Oslo", high: 9), headers: [.cacheControl: "max-age=600"])))
+        let (key, caches) = (SymmetricKey(size: .bits256), URL(fileURLWithPath: folder.path))
+        for _ in 0..<2 {
+            let weather = makeSealedWeather(over: .sorted(around: stub), in: caches, key: key)
+            #expect(try await weather.forecast(for: "oslo").high == 9)
+            await weather.store.finish()
+        }
+        #expect(stub.requests.count == 1)
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("responses"))
+        for name in names where name != "bodies" {
+            let data = try Data(contentsOf: caches.appending(path: "responses/\(name)"))
+            for text in ["oslo", "Oslo", "max-age"] { #expect(data.range(of: Data(text.utf8)) == nil, "\(name)") }
+        }
+        let other = makeSealedWeather(over: .sorted(around: stub), in: caches, key: SymmetricKey(size: .bits256))
+        #expect(try await isStored("oslo", in: other) == false)
+    }
+    #endif
 
     #if Auth
     @Test func aSignInOverTheClientThatAuthenticatesNeedsAnOption() async throws {

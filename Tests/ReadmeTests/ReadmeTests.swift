@@ -41,7 +41,7 @@ import FoundationNetworking
         Samples(guides + "ErrorFormats.md", "ErrorFormats.swift", least: 3),
         Samples(guides + "Authentication.md", "Authentication.swift", least: 8),
         Samples(guides + "Cookies.md", "Cookies.swift", least: 5),
-        Samples(guides + "Caching.md", "Caching.swift", least: 9),
+        Samples(guides + "Caching.md", "Caching.swift", least: 10),
         Samples(guides + "Downloads.md", "Downloads.swift", least: 5),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),

@@ -48,8 +48,7 @@ extension CacheStore {
 
     /// Carries out the removals of a response, and returns the generation with which the response can be stored.
     ///
-    /// A store that is no ``OwnRemovalStore`` does not distinguish the removals of other calls during the exchange from the
-    /// removals of the response.
+    /// If a store does not conform to ``OwnRemovalStore``, removals of other calls during the exchange count as removals of the response.
     func removeOwn(
         _ removal: CacheRemoval, by key: CacheKey, head: CacheEntry.Head, since generation: CacheGeneration
     ) async throws -> CacheGeneration {
