@@ -146,7 +146,7 @@ public struct RateLimitStoreBehavior: ConformanceBehavior {
             let store = try await make()
             let (first, second) = (try await store.take("a", limit: nil).grant, try await store.take("a", limit: nil).grant)
             try await store.observe(quota(remaining: 5), for: "a", after: second)
-            try await store.observe(quota(remaining: 1), for: "a", after: first)
+            try await store.observe(quota(remaining: 0), for: "a", after: first)
             #expect(try await store.take("a", limit: nil).isGranted)
         },
         RateLimitStoreBehavior("ReplacesQuotas", "A quota replaces the quota of the same name, and other quotas stay.") { make in
