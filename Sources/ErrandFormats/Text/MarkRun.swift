@@ -61,8 +61,8 @@ package enum MarkRun {
 
 /// Finds a long run in windows. A window has as many octets as the shortest long run.
 ///
-/// The scanner examines the octets of a window backwards, from the last octet. If an octet belongs to no run, the next long run begins after
-/// that octet. The next window begins there too. Therefore the scanner usually examines only a few octets of each window.
+/// The scanner examines the octets of a window backwards, from the last octet. If an octet belongs to no run, the next long run begins
+/// after that octet, and so does the next window. Therefore the scanner usually examines only a few octets of each window.
 struct MarkRunScanner {
     let text: UnsafeRawBufferPointer
     let syntax: MarkRun.Syntax
