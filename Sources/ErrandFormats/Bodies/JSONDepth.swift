@@ -1,7 +1,7 @@
 /// Checks JSON text from the network before it is decoded, in linear time and without recursion.
 ///
 /// A first pass checks nesting and names. In text of more than 256 bytes, a second pass searches for long runs of combining marks.
-/// The second pass skips ASCII text eight bytes at a time.
+/// The second pass skips most of the text.
 ///
 /// The nesting is limited, because each level uses stack. A recursive decoder, Foundation's decoder and the values themselves all
 /// use stack for each level. A thread may have a stack of only 512 KiB.

@@ -27,7 +27,11 @@ package struct LineSplitter: Sendable {
 
     private mutating func text(_ line: Range<Int>) -> String {
         lineBytes = line.count
-        hasLongMarkRun = lines.bytes[line].withUnsafeBytes { MarkRun.isTooLong(in: $0) }
-        return String(decoding: lines.bytes[line], as: UTF8.self)
+        let text: String
+        (hasLongMarkRun, text) = lines.bytes.withUnsafeBytes { bytes in
+            let octets = UnsafeRawBufferPointer(rebasing: bytes[line])
+            return (MarkRun.isTooLong(in: octets), String(decoding: octets, as: UTF8.self))
+        }
+        return text
     }
 }

@@ -59,8 +59,10 @@ package enum MarkRun {
     fileprivate static func combined(_ lead: UInt32, _ trail: UInt32) -> UInt32 { 0x10000 + (lead - 0xD800) << 10 + trail - 0xDC00 }
 }
 
-/// Finds a long run in windows. A window has as many octets as the shortest long run. If an octet of a window belongs to no run, no long
-/// run contains that octet. Therefore the scanner examines the octets of a window backwards, and usually examines only a few octets.
+/// Finds a long run in windows. A window has as many octets as the shortest long run.
+///
+/// The scanner examines the octets of a window backwards, from the last octet. If an octet belongs to no run, the next long run begins
+/// after that octet, and so does the next window. Therefore the scanner usually examines only a few octets of each window.
 struct MarkRunScanner {
     let text: UnsafeRawBufferPointer
     let syntax: MarkRun.Syntax
@@ -68,7 +70,7 @@ struct MarkRunScanner {
     /// The size of the shortest long run. A mark has at least two octets.
     static let windowBytes = 2 * (MarkRun.limit + 1)
     /// Text with many escapes is read in order, in parts of at least this size.
-    private static let partBytes = 4 * windowBytes
+    private static let partBytes = 16 * windowBytes
 
     /// The kind of text at a position where the scanner stops.
     private enum Found {
