@@ -1,5 +1,6 @@
 #if Auth
 internal import Crypto
+internal import ErrandFormats
 internal import ErrandHashing
 
 /// A hash function for Digest authentication, which accepts the bytes in pieces. Only Digest uses MD5 and SHA-512/256.

@@ -1,5 +1,6 @@
 #if Auth
 import ErrandCore
+import ErrandFormats
 import Testing
 
 @testable import ErrandAuth
