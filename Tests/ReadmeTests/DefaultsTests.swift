@@ -152,6 +152,7 @@ import Testing
         values["CacheRuntime.pauseAfterFailure"] = CacheRuntime.pauseAfterFailure.inWords
         values["CacheRuntime.longestPause"] = CacheRuntime.longestPause.inWords
         values["CacheTee.waitingLimitBytes"] = bytes(CacheTee.waitingLimitBytes)
+        values["CacheTee.beginLimit"] = CacheTee.beginLimit.inWords
         values["CacheTee.delayLimit"] = CacheTee.delayLimit.inWords
         values["CacheWork.defaultLimitBytes"] = bytes(CacheWork.defaultLimitBytes)
         values["TransferPolicy.maxFailures"] = number(TransferPolicy.standard.maxFailures)
