@@ -38,7 +38,7 @@ func makeSealedWeather(over network: HTTPStack = .default, in caches: URL, key: 
     let sealing = CacheSealing(
         seal: { try ChaChaPoly.seal($0, using: key).combined },
         open: { try ChaChaPoly.open(ChaChaPoly.SealedBox(combined: $0), using: key) })
-    return Weather(over: network, store: SQLiteCacheStore(folder: caches.appending(path: "responses").path, sealing: sealing))
+    return Weather(over: network, store: SQLiteCacheStore(inFolder: caches.appending(path: "responses").path, sealing: sealing))
 }
 #endif
 
