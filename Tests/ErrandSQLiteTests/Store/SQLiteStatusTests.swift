@@ -14,7 +14,7 @@ import Testing
         sealing: CacheSealing? = nil, identity: CredentialIdentity? = nil, entryBytes: Int64? = nil, length: Int? = nil
     ) async throws -> (head: CacheStatus?, end: CacheStatus?, entries: Int) {
         let folder = try TestFolder("sqlite-status")
-        let store = SQLiteCacheStore(folder: folder.file("store"), entryBytes: entryBytes, sealing: sealing)
+        let store = SQLiteCacheStore(inFolder: folder.file("store"), entryBytes: entryBytes, sealing: sealing)
         var fields: HTTPFields = [.cacheControl: "max-age=60"]
         if let length { fields[.contentLength] = "\(length)" }
         let stub = StubTransport(Stub().responds(.stream([Data(count: length ?? 10)], headers: fields)))
