@@ -24,7 +24,7 @@ internal import ErrandFormats
 /// - a response whose exchange is shared (`coalesce`), if the jar has stored the cookies of that exchange
 ///
 /// Over `https`, `Clear-Site-Data: "cookies"` removes all cookies of the registrable domain ([Clear Site
-/// Data](https://www.w3.org/TR/clear-site-data/)). The `Set-Cookie` fields of that response are ignored.
+/// Data](https://www.w3.org/TR/clear-site-data/)). The `Set-Cookie` fields of a response with this `Clear-Site-Data` are ignored.
 ///
 /// If cookies are refused or have no room in the field, the event ``/ErrandCore/ExchangeEvent/Kind/cookieDecision`` says why.
 ///

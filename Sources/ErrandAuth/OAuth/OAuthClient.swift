@@ -33,7 +33,8 @@ public struct OAuthClient: Sendable {
         /// The client ID and a secret, each form-encoded, in `Authorization: Basic`
         /// ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)): `client_secret_basic`.
         case basic(secret: String)
-        /// A secret in the form: `client_secret_post`.
+        /// The client ID and a secret, as members of the form in the request's body
+        /// ([RFC 6749, section 2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)): `client_secret_post`.
         case post(secret: String)
         /// A signed assertion ([RFC 7523, section 2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)): `private_key_jwt`, or,
         /// with ``JWTSigner/hs256(secret:keyID:)``, `client_secret_jwt`. By default, the audience is the token endpoint. Some

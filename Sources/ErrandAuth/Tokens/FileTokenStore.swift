@@ -77,7 +77,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
         do {
             try await atomically { try await PrivateFile.reserve(path) }
         } catch let error as FileWriteError {
-            let reason = [error.failureReason, "No refresh was sent, and the file still has the old token.", error.recoverySuggestion]
+            let reason = [error.failureReason, "No refresh was sent, and the file is unchanged.", error.recoverySuggestion]
             let problem = reason.compactMap { $0 }.joined(separator: " ")
             throw FileWriteError(path: path, operation: "reserve space for the next token in", code: error.code, reason: problem)
         }

@@ -4,7 +4,7 @@ package import ErrandCore
 package enum CacheLimits {
     /// The longest URL of a stored response: 8 KiB.
     static let urlBytes = 8192
-    /// The largest head of a stored response: 64 KiB, as ``allowsHead(_:)`` counts its fields.
+    /// The largest size of the fields of a stored response: 64 KiB. A field counts as its name, its value and 4 bytes.
     static let headBytes = 65_536
     /// The largest size of all entity tags in the `If-None-Match` that the cache sends: 4 KiB. Many servers refuse heads of 8 KiB.
     static let validatorBytes = 4096

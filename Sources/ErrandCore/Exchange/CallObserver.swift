@@ -40,7 +40,7 @@ public protocol CallObserver: Sendable {
     /// was decoded, the end of the exchange is the end of the call.
     func mark() -> Mark
 
-    /// Receives the head of the response. Not called if the call throws.
+    /// Receives the head of the response. Not called if the inner layers throw an error instead of returning a response.
     ///
     /// The observer may observe the body (``ResponseBody/observed(_:)``) and add metadata. The default implementation does nothing.
     ///

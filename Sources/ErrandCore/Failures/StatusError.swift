@@ -54,8 +54,9 @@ public struct StatusError: RequestFailure {
     public var status: HTTPResponse.Status { head.status }
     public var response: HTTPResponse? { head }
     public var phase: ExchangePhase { .response }
-    /// `sent`. `notSent` if a cache has made the 504, because the request allows only a stored response: ``CacheStatus/isUnavailable``.
-    public var delivery: Delivery { isUnavailable ? .notSent : .sent }
+    /// `sent`. If a cache has made the 504, because the request allows only a stored response (``CacheStatus/isUnavailable``), the highest
+    /// delivery of the earlier attempts; `notSent` if there were none.
+    public var delivery: Delivery { isUnavailable ? attempts.delivery : .sent }
 
     /// The wait that the server asks for before the next request (`Retry-After`,
     /// [RFC 9110, section 10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)); `nil` if the server asks for no wait.

@@ -27,7 +27,8 @@ private enum HTTPSChangeKey: CrossOriginOptionKey {
 }
 
 extension RequestOptions {
-    /// The change of the request to `https`; `nil` if there was no change, and no layer knows hosts that demand `https`.
+    /// The change of the request to `https`, and the hosts that demand `https`. `nil` if the request was not changed, and the layer `hsts`
+    /// has seen no redirect.
     package var httpsChange: HTTPSChange? {
         get { self[HTTPSChangeKey.self] }
         set { self[HTTPSChangeKey.self] = newValue }

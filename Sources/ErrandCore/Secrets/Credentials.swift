@@ -6,8 +6,8 @@ enum Credentials {
     ///
     /// An authority begins after `//`, `\\` or `http:/` and any further slashes, or at the start of a text such as
     /// `joe:password@host`. The authority ends with a slash, a question mark, a number sign or an octet that is invalid in a URL.
-    /// If a password contains one of these octets, the beginning of the password looks like an invalid port. Therefore, after an invalid
-    /// port, all text up to the last at sign of the line is replaced.
+    /// A password may contain one of these octets, as in `//joe:pa/ss@host`. Then the authority seems to be `joe:pa`, and `pa` is not a
+    /// valid port. Therefore, after an invalid port, all text up to the last at sign of the line is replaced.
     static func removed(from text: String) -> String {
         let text = withASCIIAtSigns(text)
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }

@@ -111,8 +111,11 @@ public final class Download: Sendable {
     /// The call sends requests until the file is complete. If the task is cancelled, the bytes that have arrived stay on the disk.
     ///
     /// - Returns: the finished file, with the head of the last response. If the download was resumed, the status is 206.
-    /// - Throws: ``TransferError``; ``/ErrandCore/TransportError`` after too many failures without progress; ``/ErrandCore/StatusError``;
-    ///   ``/ErrandCore/FileWriteError``; `CancellationError`; the errors of the closure that makes the request.
+    /// - Throws: one of these errors:
+    ///   - ``TransferError``, ``/ErrandCore/FileWriteError`` and `CancellationError`
+    ///   - ``/ErrandCore/TransportError``, ``/ErrandCore/StatusError`` and other errors of the sender, if the policy does not continue after
+    ///     the error, or after too many failures without progress
+    ///   - the errors of the closure that makes the request
     @concurrent public func file() async throws -> DownloadedFile {
         do {
             let path = try FileWriteError.path(of: settings.url)

@@ -105,6 +105,16 @@ final class DownloadRun: Sendable {
         }
     }
 
+    /// Adds the request and the response to an error about the disk.
+    private func naming(_ response: Response, _ work: () async throws -> Void) async throws {
+        do {
+            try await work()
+        } catch var error as TransferError {
+            (error.request, error.response) = (response.request, response.head)
+            throw error
+        }
+    }
+
     private func error(_ code: TransferError.Code, _ message: String, _ response: Response) -> TransferError {
         TransferError(code, message, resumption: files.record, request: response.request, response: response.head)
     }
@@ -150,7 +160,7 @@ final class DownloadRun: Sendable {
         let body = response.body
         let iterator = body.makeSharedIterator()
         if let limitBytes, record.total ?? 0 > limitBytes { throw tooLarge(limitBytes, response) }
-        try await files.begin(record, at: start)
+        try await naming(response) { try await files.begin(record, at: start) }
         meter.begin(at: start, total: record.total)
         let (clock, files) = (settings.clock, files)
         let written = try await withThrowingTaskGroup(of: Int64?.self) { group in
@@ -190,7 +200,8 @@ final class DownloadRun: Sendable {
                 meter.record(chunk.count)
                 state.withLock { $0.budget.record(Int64(chunk.count)) }
                 guard gathered.count >= Self.writeBytes else { continue }
-                try await files.write(gathered, at: offset)
+                let (data, start) = (gathered, offset)
+                try await naming(response) { try await files.write(data, at: start) }
                 offset += Int64(gathered.count)
                 gathered = Data()
             }
@@ -201,7 +212,8 @@ final class DownloadRun: Sendable {
             }
             throw error
         }
-        try await files.write(gathered, at: offset)
+        let (data, last) = (gathered, offset)
+        try await naming(response) { try await files.write(data, at: last) }
         offset += Int64(gathered.count)
         if let end, offset < end {
             throw TransportError(

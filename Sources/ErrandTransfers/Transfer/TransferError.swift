@@ -46,7 +46,7 @@ public struct TransferError: RequestFailure, NumberedFailure {
     public let resumption: DownloadResumption?
     public var request: Request?
     /// The head of the response; `nil` if there was no response.
-    public let response: HTTPResponse?
+    public internal(set) var response: HTTPResponse?
     public var attempts: [AttemptRecord] = []
 
     init(
@@ -57,7 +57,7 @@ public struct TransferError: RequestFailure, NumberedFailure {
     }
 
     public var phase: ExchangePhase { response == nil ? .request : .body }
-    public var delivery: Delivery { response == nil ? .notSent : .sent }
+    public var delivery: Delivery { response == nil ? attempts.delivery : .sent }
 
     /// The request, the code, the message, and the bytes on the disk.
     public var description: String { "\(shownRequest)\(happened)\(resumption.map { " (\($0))" } ?? "")\(shownAttempts)" }

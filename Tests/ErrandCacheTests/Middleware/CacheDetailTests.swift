@@ -203,7 +203,7 @@ import Testing
         }
         func stack(_ user: String?) -> HTTPStack {
             origin.transformRequest { $0.headers[.authorization] = user }
-                .wrapped(by: CacheMiddleware(in: store, policy: .standard, now: { time.now }))
+                .wrapped(by: CacheMiddleware(in: store, policy: .standard, instant: { time.now }))
         }
         _ = try await stack(nil).send(request()).body.collect()
         time.advance(100)

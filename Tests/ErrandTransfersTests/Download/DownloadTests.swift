@@ -354,6 +354,7 @@ import Testing
         let download = faulty(server, calls)
         let error = try await #require(throws: TransferError.self) { try await download.file() }
         #expect(error.code == .noSpace && error.message.contains("100000 bytes") && error.message.contains("50000 bytes"))
+        #expect(error.delivery == .sent)
     }
 
     @Test func aFullDiskKeepsTheBytes() async throws {
@@ -367,6 +368,7 @@ import Testing
         let download = faulty(server, calls)
         let error = try await #require(throws: TransferError.self) { try await download.file() }
         #expect(error.code == .noSpace && error.resumption?.bytes ?? 0 > 700_000)
+        #expect(error.delivery == .sent && error.request != nil && error.response?.status == .ok)
         _ = try await self.download(server).file()
         #expect(try folder.read("archive.zip") == Data.seeded(2_000_000))
         #expect(server.ranges.last??.hasPrefix("bytes=7") == true)
