@@ -2,8 +2,9 @@ import ErrandCore
 import ErrandMiddleware
 import ErrandTesting
 import HTTPTypes
-import TestSupport
 import Testing
+
+import struct TestSupport.TestError
 
 @testable import ErrandCache
 

@@ -2,8 +2,9 @@ import ErrandCore
 import ErrandTesting
 import HTTPTypes
 import Synchronization
-import TestSupport
 import Testing
+
+import struct TestSupport.TestError
 
 @testable import ErrandCache
 

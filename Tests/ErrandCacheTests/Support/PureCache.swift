@@ -1,7 +1,8 @@
 import ErrandCore
 import ErrandFormats
 import HTTPTypes
-import TestSupport
+
+import struct TestSupport.TestError
 
 @testable import ErrandCache
 
