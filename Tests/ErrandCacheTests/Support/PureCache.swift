@@ -1,6 +1,7 @@
 import ErrandCore
 import ErrandFormats
 import HTTPTypes
+
 import struct TestSupport.TestError
 
 @testable import ErrandCache
@@ -71,8 +72,7 @@ struct PureCache {
             var background = Outcome(head: HTTPResponse(status: .ok), body: [], status: nil, sent: [])
             try? exchange(asked, forward, &background)
         case .send(let forward): try exchange(asked, forward, &outcome)
-        case .unavailable(let reason):
-            (outcome.head, outcome.status) = (HTTPResponse(status: .gatewayTimeout), CacheStatus(.unavailable(reason)))
+        case .unavailable(let status): (outcome.head, outcome.status) = (HTTPResponse(status: .gatewayTimeout), status)
         }
         return outcome
     }
