@@ -26,8 +26,8 @@
 ///
 /// A cancelled call throws `CancellationError`, which is not a `RequestFailure`.
 public protocol RequestFailure: LocalizedError, CustomStringConvertible, CustomReflectable {
-    /// The request, with the changes that layers made before the failure. `nil` if the request is not known, or if the failure belongs to no
-    /// request.
+    /// The request, with the changes that layers made before the failure. `nil` if the request is not known, or if the failure belongs to
+    /// no request.
     ///
     /// A layer sets this property to restore the deadline and the event sink that the request had in the outer layers. If a body fails, the
     /// request keeps the deadline and the event sink of its exchange.

@@ -113,8 +113,8 @@ public final class Download: Sendable {
     /// - Returns: the finished file, with the head of the last response. If the download was resumed, the status is 206.
     /// - Throws: one of these errors:
     ///   - ``TransferError``, ``/ErrandCore/FileWriteError`` and `CancellationError`
-    ///   - ``/ErrandCore/TransportError``, ``/ErrandCore/StatusError`` and other errors of the sender, if the policy does not continue after
-    ///     the error, or after too many failures without progress
+    ///   - ``/ErrandCore/TransportError``, ``/ErrandCore/StatusError`` and other errors of the sender, if the policy does not continue
+    ///     after the error, or after too many failures without progress
     ///   - the errors of the closure that makes the request
     @concurrent public func file() async throws -> DownloadedFile {
         do {
