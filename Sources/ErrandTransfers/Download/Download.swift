@@ -34,12 +34,14 @@ public final class Download: Sendable {
         var clock: any Clock<Duration> = ContinuousClock()
         var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
         var calls = FileCalls.system
+        var now: @Sendable () -> Date = { Date() }
     }
 
     let settings: Settings
     let meter: TransferMeter
     let control = TransferControl()
     private let kept: Mutex<DownloadResumption?>
+    private let isRunning = Mutex(false)
 
     /// Creates a download. Nothing is sent before ``file()`` is called.
     ///
@@ -117,6 +119,14 @@ public final class Download: Sendable {
     ///     after the error, or after too many failures without progress
     ///   - the errors of the closure that makes the request
     @concurrent public func file() async throws -> DownloadedFile {
+        // A second call must not change the states of the first call.
+        let isFirst = isRunning.withLock { isRunning in
+            defer { isRunning = true }
+            return !isRunning
+        }
+        guard isFirst else { throw TransferError(.busy, "another call of file() downloads the file") }
+        defer { isRunning.withLock { $0 = false } }
+        meter.enter(.connecting)
         do {
             let path = try FileWriteError.path(of: settings.url)
             let files = try await DownloadFiles.open(

@@ -85,7 +85,7 @@ final class DownloadRun: Sendable {
             response: response.head, bodyLength: response.body.expectedLength,
             isDecoded: response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty,
             isAccepted: response.metadata.isStatusAccepted || response.head.status.kind == .successful)
-        switch DownloadRule.decide(head, asked: range, record: record, now: HTTPDate(Date())) {
+        switch DownloadRule.decide(head, asked: range, record: record, now: HTTPDate(settings.now())) {
         case .write(let start, let end, let record):
             if start == 0, range != nil { try startAgain("the server sent the whole content", response) }
             state.withLock { $0.asksForWhole = false }
@@ -162,13 +162,13 @@ final class DownloadRun: Sendable {
         if let limitBytes, record.total ?? 0 > limitBytes { throw tooLarge(limitBytes, response) }
         try await naming(response) { try await files.begin(record, at: start) }
         meter.begin(at: start, total: record.total)
-        let (clock, files) = (settings.clock, files)
+        let (clock, opened) = (settings.clock, files)
         let written = try await withThrowingTaskGroup(of: Int64?.self) { group in
             group.addTask { try await self.copy(iterator, from: start, to: end, response) }
             group.addTask {
                 while true {
                     try await clock.sleep(for: Self.checkpointInterval)
-                    try await files.checkpoint()
+                    try await opened.checkpoint()
                 }
             }
             defer { group.cancelAll() }

@@ -5,7 +5,7 @@ public import ErrandCore
 /// ```swift
 /// for await state in download.states {
 ///     progressView.fraction = state.progress.fraction ?? 0
-///     label.text = state.description               // receiving 4194304 of 8388608 bytes (50 %), 1.2 MB/s, 4 s left
+///     label.text = state.description               // transferring, 4194304 of 8388608 bytes (50 %), 1.2 MB/s, 3.5 s left
 /// }
 /// ```
 public struct TransferState: Sendable, CustomStringConvertible {

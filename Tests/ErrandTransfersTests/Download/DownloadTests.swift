@@ -196,6 +196,26 @@ import Testing
         #expect(try folder.read("archive.zip") == content)
     }
 
+    @Test func aSecondCallDoesNotChangeTheStates() async throws {
+        let (server, begun, gate) = (ContentServer(content), Signal(), Signal())
+        server.behavior.withLock { behavior in
+            behavior.beforeChunk = {
+                begun.signal()
+                try await gate.wait()
+            }
+        }
+        let download = download(server)
+        async let file = download.file()
+        try await begun.wait()
+        let error = try await #require(throws: TransferError.self) { try await download.file() }
+        #expect(error.code == .busy && !download.state.phase.isFinal && error.delivery == .notSent)
+        gate.signal()
+        _ = try await file
+        // After the end, a further call downloads the file again.
+        _ = try await download.file()
+        #expect(server.requests.all.count == 2)
+    }
+
     @Test func discardRemovesBothFiles() async throws {
         let server = ContentServer(content)
         server.behavior.withLock { $0.cuts = [30_000] }
