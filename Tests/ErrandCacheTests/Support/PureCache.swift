@@ -72,7 +72,8 @@ struct PureCache {
             var background = Outcome(head: HTTPResponse(status: .ok), body: [], status: nil, sent: [])
             try? exchange(asked, forward, &background)
         case .send(let forward): try exchange(asked, forward, &outcome)
-        case .unavailable(let status): (outcome.head, outcome.status) = (HTTPResponse(status: .gatewayTimeout), status)
+        case .unavailable(let reason):
+            (outcome.head, outcome.status) = (HTTPResponse(status: .gatewayTimeout), CacheStatus(.unavailable(reason)))
         }
         return outcome
     }
