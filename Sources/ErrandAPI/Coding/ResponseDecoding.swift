@@ -24,7 +24,8 @@ internal import ErrandFormats
 public struct ResponseDecoding<Output: Sendable>: Sendable {
     /// The value of the field `Accept` for requests without this field; `nil` adds no field.
     public let accept: String?
-    /// Whether the body is needed. If the body is not needed, at most 64 KiB of it are read.
+    /// Whether the output needs the body. If the body is not needed, at most 64 KiB of it are read. For a client with an envelope, see
+    /// `wantsBody(in:)`.
     let wantsBody: Bool
     private let make: @Sendable (Data, HTTPResponse, JSONCoding) throws -> Output
     /// Decodes a value from a body in the client's envelope; `nil` for a decoding without an envelope.

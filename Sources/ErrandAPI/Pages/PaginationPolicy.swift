@@ -11,7 +11,8 @@ public struct PaginationPolicy: Sendable, Hashable {
     /// continues. The request ends when `next()` is called or the iterator is released, such as at the end of the loop.
     public var prefetches: Bool
     /// Further origins from which pages may be requested, besides the origins of the call and of the previous page; none by default.
-    /// Requests to these origins carry no credentials, no sensitive fields, and none of the fields and query items that `server` adds.
+    /// Requests to these origins carry no sensitive fields of the call, and none of the fields and query items that `server` adds. Layers
+    /// such as `authenticate` add credentials only if their `origins:` lists the origin.
     public var allowedOrigins: Set<Origin>
 
     /// Creates a policy.

@@ -11,8 +11,8 @@ internal import Synchronization
 /// let stack = HTTPStack.default.hsts(hosts).server("https://api.example")
 /// ```
 ///
-/// Several stacks may share the object. ``HSTSMiddleware`` adds the hosts of responses (the noted hosts), and looks up the host of each
-/// request.
+/// Several stacks may share the object. ``HSTSMiddleware`` adds a host if a response of the host over `https` has a valid
+/// `Strict-Transport-Security` field. These hosts are the noted hosts. The middleware also looks up the host of each request.
 ///
 /// **Bounds:** at most 1,000 noted hosts (``limit``). If there are more hosts, the host that was noted least recently is dropped. The limit
 /// does not include the `preloaded` hosts, and no server can remove these hosts. The library contains no list of hosts.

@@ -6,8 +6,9 @@ internal import ErrandCore
 /// If the field has an effect, the key has the URL without its query, and the significant parameters in ``CacheKey/search``. Two URLs are
 /// equivalent if, and only if, these keys are equal.
 ///
-/// A cache must know the field before it can form this key. Therefore, the store has a pointer for each URL without its query: an entry
-/// without a body, which has the latest field. The draft allows a cache to know only the latest field.
+/// A cache must know the field before it can form this key. Therefore, if the field of a stored response has an effect, the store also
+/// has a pointer. A pointer is an entry without a body. The key of the pointer has the URL without its query, and the head has the latest
+/// such field. The draft allows a cache to know only the latest field.
 enum SearchRule {
     /// An entry without a body, whose head has the latest field of a URL without its query.
     struct Pointer: Sendable {

@@ -27,7 +27,7 @@ public final class CacheWork: Sendable {
     let waiting: ByteAllowance
     private let lastNumber = Atomic(0)
     private let warnings = Mutex(Warnings())
-    /// Whether a warning waits for a response. A response reads this value without a lock.
+    /// Whether a warning is queued for the next response. A response reads this value without a lock.
     private let hasWarnings = Atomic(false)
 
     private struct Warnings {
@@ -56,7 +56,7 @@ public final class CacheWork: Sendable {
         }
     }
 
-    /// Returns the warnings that no response has yet; `nil` if there are none.
+    /// Removes and returns the warnings for the next response; `nil` if there are no such warnings.
     func takeWarnings() -> [String]? {
         guard hasWarnings.load(ordering: .acquiring) else { return nil }
         return warnings.withLock { warnings in

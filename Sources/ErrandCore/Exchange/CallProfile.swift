@@ -83,7 +83,7 @@ public final class CallProfile: Sendable {
             state.entries[layer].result = "\(response.head.status.code)"
             guard let status else { return }
             state.entries[layer].hasCacheStatus = true
-            // The layers outside the cache also see the status.
+            // The layers outside the cache get a response with the same cache status. Only the result of the cache shows that status.
             let isOutside = state.entries[layer...].contains { $0.parent == layer && $0.hasCacheStatus }
             if !isOutside { state.entries[layer].result = "\(response.head.status.code), \(status)" }
         }

@@ -237,7 +237,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let oauthNoRefreshToken = FailureNumber(4123)
     /// The OAuth 2 server lacks a needed endpoint or feature.
     public static let oauthUnsupported = FailureNumber(4124)
-    /// The OAuth 2 server refused to revoke a token.
+    /// A token could not be revoked. For example, the OAuth 2 server refused the request, or has no revocation endpoint.
     public static let oauthSignOut = FailureNumber(4130)
     /// The file of a token store has no valid token.
     public static let tokenFileInvalid = FailureNumber(4200)

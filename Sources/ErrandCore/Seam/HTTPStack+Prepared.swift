@@ -91,8 +91,8 @@ struct Bypassed<Middleware: HTTPMiddleware>: HTTPMiddleware {
     }
 }
 
-/// A sender that stores the prepared request, in place of a transport or another sender. The sender sends all requests except the prepared
-/// request.
+/// The sender that replaces a transport, or another sender, while a request is prepared. It stores the prepared request, and passes all
+/// other requests to the replaced sender.
 struct PreparationEnd: HTTPSender {
     private let preparation: Preparation
     private let sender: any HTTPSender

@@ -63,8 +63,8 @@ enum RequestEncoder {
     ///
     /// - Several `Cookie` fields are combined in one field.
     /// - `Host` comes first. The value of `Host` is the request's own `Host` field, if present, otherwise the request's authority.
-    /// - `Proxy-Authorization` is written only for a proxy. The form `origin` omits the field, because an origin reads a
-    ///   request in this form.
+    /// - `Proxy-Authorization` is written only for a proxy. The field is left out in the form `origin`, because the receiver of this form
+    ///   is the origin server.
     /// - The request's own `Content-Length` and `Transfer-Encoding` are not written: `framing` decides which of these fields the head has.
     ///   A POST, PUT or PATCH without a body has `Content-Length: 0` ([RFC 9110, section
     ///   8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).

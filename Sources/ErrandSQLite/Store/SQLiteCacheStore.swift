@@ -69,9 +69,9 @@ public final class SQLiteCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
     /// Creates a store in a folder.
     ///
     /// - Parameters:
-    ///   - folder: the path of the folder. Use a folder of its own for the store: put no other files into the folder. Only the user who
-    ///     owns the folder can read it. A missing folder is created. If the folder has files, and has no store, all functions of the store
-    ///     throw `FileWriteError`, see ``hasOtherFiles(inFolder:)``.
+    ///   - folder: the path of the folder. Use a separate folder for the store, and put no other files into this folder. Only the user who
+    ///     owns the folder can read it. A missing folder is created. If the folder has files, but not the database of a store, all
+    ///     functions throw `FileWriteError`, see ``hasOtherFiles(inFolder:)``.
     ///   - bytes: the largest number of bytes of all entries, at least 0. Default: 256 MiB.
     ///   - entries: the largest number of entries, at least 0. Default: 10,000.
     ///   - entryBytes: the largest number of bytes of one entry, at least 0. `nil`, the default: an eighth of `bytes`.

@@ -32,7 +32,7 @@ extension CacheStoreBehavior {
     ]
 
     static let sharedRemovals = CacheStoreBehavior(
-        "SharesRemovals", "A removal of a URL, an origin or a group applies to the late responses of all stores of the place."
+        "SharesRemovals", "After a removal of a URL, an origin or a group, no store of the same place publishes an earlier response."
     ) { make in
         let (one, two) = (try await make(Limits()), try await make(Limits()))
         for removal in try removalsOfSample() {

@@ -163,13 +163,13 @@ public struct RateLimitStoreBehavior: ConformanceBehavior {
 
     /// The behaviors of stores that share their limits, for example in one database, in one process or in several processes.
     public static let shared: [RateLimitStoreBehavior] = [
-        RateLimitStoreBehavior("SharesGrants", "The grants of all stores of the place count.") { make in
+        RateLimitStoreBehavior("SharesGrants", "The grants of all stores of the same place count.") { make in
             let (one, two) = (try await make(), try await make())
             #expect(try await one.take("a", limit: .perHour(2)) == .granted(RateLimitGrant(number: 1)))
             #expect(try await two.take("a", limit: .perHour(2)) == .granted(RateLimitGrant(number: 2)))
             for store in [one, two] { try await expectWait(store.take("a", limit: .perHour(2)), .limit) }
         },
-        RateLimitStoreBehavior("SharesFields", "The fields of the server apply to all stores of the place.") { make in
+        RateLimitStoreBehavior("SharesFields", "The fields of the server apply to all stores of the same place.") { make in
             let (one, two) = (try await make(), try await make())
             try await one.observe(RateLimitFields(retryAfter: .seconds(600)), for: "a", after: nil)
             try await two.observe(quota(remaining: 0), for: "b", after: nil)

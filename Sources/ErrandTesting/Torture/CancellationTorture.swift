@@ -31,7 +31,8 @@ internal import Synchronization
 /// The procedure counts only the jobs of the scenario's task and of its child tasks. Other jobs are not counted: jobs of actors
 /// with their own executors (such as the main actor), of unstructured tasks, and of event loops. Therefore, a scenario that works in
 /// unstructured tasks has only a few points of cancellation. ``leastCancelled`` is the number of runs that must end with
-/// `CancellationError`. To detect a read that ignores cancellation, the scenario needs more reads than ``lateJobs``.
+/// `CancellationError`. The procedure detects reads that ignore cancellation only if more
+/// than ``lateJobs`` jobs run after the cancellation. Therefore, write a scenario with more reads than ``lateJobs``.
 ///
 /// With a real network, the number of jobs varies from run to run. Therefore the runs cover many points of cancellation, but not every
 /// point. For a scenario with a real network, set ``uncancelledRuns`` to more than 2.

@@ -6,7 +6,7 @@ internal import Synchronization
 /// The files of a download: the partial file `NAME.errand-part`, and its journal `NAME.errand-part.json`, beside the finished file.
 ///
 /// The journal describes only bytes that are on the disk: the partial file is forced to the disk before the journal is written. An object
-/// has the lock of the partial file until the object is released.
+/// holds the lock of the partial file for its lifetime.
 final class DownloadFiles: Sendable {
     /// The largest journal that is read.
     static let journalLimitBytes = 64 * 1024

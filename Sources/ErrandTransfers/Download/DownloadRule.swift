@@ -45,7 +45,7 @@ enum DownloadDecision: Sendable, Hashable {
 /// The rules by which a download asks for bytes, and judges the response ([RFC 9110, sections
 /// 14 and 15.3.7](https://www.rfc-editor.org/rfc/rfc9110#section-14)).
 struct DownloadRule: Sendable {
-    /// The head of a response, as far as the rules look at the head.
+    /// The parts of a response that the rules use.
     struct Head: Sendable {
         let response: HTTPResponse
         /// The length of the body; `nil` if the head does not say where the body ends.

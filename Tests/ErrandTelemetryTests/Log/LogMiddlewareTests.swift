@@ -51,7 +51,7 @@ import Testing
         let response = try await stack.send(try request())
         storage.refuse(.storeSlow)
         _ = try await response.body.collect()
-        #expect(lines.all.last?.metadata?["errand.cache"] == "fwd=uri-miss; fwd-status=200; detail=store-slow", "\(lines.everything)")
+        #expect(lines.all.last?.metadata["errand.cache"] == "fwd=uri-miss; fwd-status=200; detail=store-slow", "\(lines.everything)")
     }
 
     @Test func noSecretIsLogged() async throws {
