@@ -56,7 +56,7 @@ public struct ProgramFailure: Error, CustomStringConvertible {
 ///
 /// A shell runs between the two. It waits at a pipe that only this process holds open. When the pipe closes, because this value or the
 /// process ends, the shell ends the server and removes its folder.
-final class ChildServer: Sendable {
+package final class ChildServer: Sendable {
     private let pipe: Pipe
     private let process: Process
     /// The path of the file with the server's output.
@@ -79,7 +79,7 @@ final class ChildServer: Sendable {
     ///   - folder: the folder of the log; removed when the server ends.
     ///   - servedFolder: the server's working folder; `nil`, the default: `folder`.
     ///   - command: the program and its arguments.
-    init(folder: String, servedFolder: String? = nil, command: [String]) throws {
+    package init(folder: String, servedFolder: String? = nil, command: [String]) throws {
         (pipe, process) = (Pipe(), Process())
         logPath = folder + "/server.log"
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -100,7 +100,7 @@ final class ChildServer: Sendable {
     var hasEnded: Bool { !FileManager.default.fileExists(atPath: logPath) }
 
     /// Stops the server; returns immediately.
-    func stop() { try? pipe.fileHandleForWriting.close() }
+    package func stop() { try? pipe.fileHandleForWriting.close() }
 
     deinit { stop() }
 }
