@@ -14,6 +14,7 @@ import Testing
 @testable import ErrandNIO
 @testable import ErrandRecording
 @testable import ErrandTesting
+@testable import ErrandTransfers
 
 /// The numbers of failures, which never change, and the errors that have these numbers.
 @Suite(.timeLimit(.minutes(5))) struct FailureNumberTests {
@@ -293,6 +294,8 @@ import Testing
             InvalidFieldError(.invalidValue, of: .accept, in: "7\n", at: 1), FileReadError(path: "/tmp/7", operation: "open", code: 2),
             FileWriteError(path: "/tmp/7", operation: "write", code: 2),
             FileWriteError(path: "/tmp/7", operation: FileWriteError.folderSynchronization, code: 2),
+            TransferError(.noSpace, "7"), TransferError(.busy, "7"), TransferError(.journalUnreadable, "7"), TransferError(.changed, "7"),
+            TransferError(.digestMismatch, "7"),
             UnmatchedRequestError(request: get, nearest: "7"), NoRecordedExchangeError(get, path: "/tmp/7", nearest: nil),
             SecretFoundError(entry: 7, exchange: "7", place: "7"), InvalidRecordingError(path: "/tmp/7", reason: "7"),
             TortureError(jobNumber: 7, moment: .before, what: "7", underlying: nil),
@@ -334,11 +337,14 @@ import Testing
     }
 
     @Test func eachErrorTypeOfTheLibraryHasNumbers() async throws {
-        // The reason of a `ContentDecodingError` conforms to `Error`, but no function throws it.
+        // The reason of a `ContentDecodingError`, and the reason why a response is not stored, conform to `Error`, but no public function
+        // throws them.
         let kinds = try Self.declarations().filter { !$0.contains(": protocol ") }
         let protocols = Set(try Self.declarations().compactMap { $0.wholeMatch(of: /([\w.]+): protocol .*/)?.1 }.map(String.init))
         let declared = kinds.compactMap { $0.wholeMatch(of: /([\w.]+) conforms to (?:.*, )?Error(?:,.*)?/)?.1 }.map(String.init)
-        let types = Set(declared).subtracting(protocols).subtracting(["ErrandCompression.ContentDecodingError.Code"])
+        let types = Set(declared).subtracting(protocols).subtracting([
+            "ErrandCompression.ContentDecodingError.Code", "ErrandCore.CacheStatus.Refusal",
+        ])
         let failures = try await Self.everyFailure()
         #expect(Set(failures.map { String(reflecting: type(of: $0)) }) == types)
         for failure in failures { #expect(failure is any NumberedFailure, "\(failure)") }

@@ -38,7 +38,7 @@ import Testing
         let stack = StubTransport(Stub().responds(.status(.ok), repeatingLast: true))
             .transformResponse { $0.metadata.warnings.append("the store\nis full") }.log(to: logger)
         _ = try await stack.send(try request())
-        #expect(lines.all.map(\.level) == [.warning] && lines.all[0].text == "the store\\nis full", "\(lines.everything)")
+        #expect(lines.all.map(\.level) == [.warning] && lines.all[0].text == #"the store\u{a}is full"#, "\(lines.everything)")
     }
 
     @Test func theStatusOfTheCacheIsCurrent() async throws {

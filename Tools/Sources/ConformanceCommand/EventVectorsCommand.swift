@@ -1,4 +1,5 @@
 import ArgumentParser
+import ErrandCore
 import ErrandFormats
 import Foundation
 

@@ -1,3 +1,4 @@
+import ErrandCore
 import ErrandTesting
 
 /// The plan of one request of the soak. The plan depends on the seed and the number of the request alone.
