@@ -91,17 +91,17 @@ final class DownloadRun: Sendable {
             state.withLock { $0.asksForWhole = false }
             return try await write(response, from: start, to: end, record: record)
         case .complete:
-            response.body.abandon()
+            response.discard()
             return .complete(response)
         case .startAgain(let reason):
-            response.body.abandon()
+            response.discard()
             try startAgain(reason.rawValue, response)
             state.withLock { $0.asksForWhole = true }
             return .goOn
         case .refuse: throw try await StatusError(reading: response)
         case .fail(let reason):
-            response.body.abandon()
-            throw error(.rangeNotHonoured, reason.rawValue, response)
+            response.discard()
+            throw error(.unusablePart, reason.rawValue, response)
         }
     }
 
@@ -124,7 +124,7 @@ final class DownloadRun: Sendable {
     /// - Throws: ``TransferError`` if the options forbid the start, or the download has started again too often.
     private func startAgain(_ reason: String, _ response: Response) throws {
         guard settings.options.changedContent == .startAgain, state.withLock({ $0.budget.restart() }) else {
-            response.body.abandon()
+            response.discard()
             throw error(.changed, reason, response)
         }
     }
@@ -193,7 +193,7 @@ final class DownloadRun: Sendable {
             while let chunk = try await body.next() {
                 let next = offset + Int64(gathered.count) + Int64(chunk.count)
                 if let end, next > end {
-                    throw error(.rangeNotHonoured, "the body is longer than its head says", response)
+                    throw error(.unusablePart, "the body is longer than its head says", response)
                 }
                 if let limitBytes, next > limitBytes { throw tooLarge(limitBytes, response) }
                 if gathered.isEmpty { gathered = chunk } else { gathered.append(chunk) }

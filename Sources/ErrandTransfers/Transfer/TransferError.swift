@@ -23,7 +23,7 @@ public struct TransferError: RequestFailure, NumberedFailure {
         /// The content changed again and again, or the server's responses can't continue the file.
         public static let changed = Code("content changed")
         /// The server responded with a part of the content that can't be used.
-        public static let rangeNotHonoured = Code("range not honoured")
+        public static let unusablePart = Code("unusable part")
         /// The disk has too little space.
         public static let noSpace = Code("no space")
         /// The content differs from the digest that the server has sent.
@@ -81,7 +81,7 @@ public struct TransferError: RequestFailure, NumberedFailure {
     public var recoverySuggestion: String? {
         switch code {
         case .noSpace: "Free some space on the disk, and try again. The download continues where it stopped."
-        case .digestMismatch, .changed, .rangeNotHonoured: "Try again. The download starts from the beginning."
+        case .digestMismatch, .changed, .unusablePart: "Try again. The download starts from the beginning."
         case .busy: "Wait until the other transfer ends."
         case .journalUnreadable: "Remove the partial file and the file beside it, and try again."
         default: nil
