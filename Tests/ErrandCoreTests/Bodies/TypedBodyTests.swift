@@ -1,4 +1,5 @@
 import ErrandCore
+import ErrandFormats
 import ErrandTesting
 import Foundation
 import TestSupport
@@ -31,7 +32,7 @@ import Testing
             let request = try request(body)
             #expect(request.headers[.contentType] == type && text(request) == content)
             #expect(body.length == Int64(content.utf8.count) && body.replay == .seekable && body.bufferedData == Data(content.utf8))
-            #expect("\(body)" == (content.isEmpty ? "empty" : "\(content.utf8.count) bytes"))
+            #expect("\(body)" == (content.isEmpty ? "empty" : content.utf8.count.counted("byte")))
         }
         let fields = ["b": "1", "a": "2"]
         #expect(text(try request(.form(fields))) == "a=2&b=1")

@@ -318,7 +318,7 @@ import Testing
         let (first, second) = (StubSender { _ in throw refusal }, StubTransport(Stub(.get, "/a").responds(.status(.ok))))
         let other = HTTPStack(second).server("https://b.example")
         let sorted = HTTPStack.sorted(around: first).server("https://a.example").fallback(to: other)
-        #expect(sorted.orderProblems.count == 1 && sorted.orderProblems[0].hasPrefix("server is outside fallback: the other sender"))
+        #expect(sorted.orderProblems.count == 1 && sorted.orderProblems[0].hasPrefix("server is outside fallback: the fallback server"))
         let request = try Request(.get, "/a")
         let begun = HTTPStack.sorted(around: HTTPStack(first).server("https://a.example")).fallback(to: other)
         #expect(begun.orderProblems.isEmpty)

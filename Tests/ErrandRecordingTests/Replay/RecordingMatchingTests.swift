@@ -194,7 +194,7 @@ struct RecordingMatchingTests {
         #expect(
             error?.failureReason == """
                 The nearest recorded exchange, entry 1 (GET http://a.example/x?page=1&token=REDACTED), differs in the query (recorded page=1, \
-                asked page=2).
+                requested page=2).
                 """)
         #expect(error?.recoverySuggestion == nil)
         _ = try await replay.send(request(.post, "http://b.example/y"))
