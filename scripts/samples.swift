@@ -1,11 +1,5 @@
 // The names that samples of doc comments use and don't declare. See scripts/check-samples. A declaration by `omitted()` has no value: a sample that uses it is type-checked, and does not run.
 
-// FILE: ErrandAuth/Sign/SignMiddleware.swift
-// FILE: ErrandSQLite/Store/CacheSealing.swift
-import Crypto
-// FILE: Errand/TransportService.swift
-import ServiceLifecycle
-
 func omitted<Value>() -> Value { preconditionFailure("a sample with context does not run") }
 func omitted() async throws {}
 
@@ -96,6 +90,8 @@ func alert(_ text: String) {}
 
 // MARK: Names of one file
 
+// FILE: Errand/TransportService.swift
+import ServiceLifecycle
 var server: any Service { omitted() }
 
 // FILE: ErrandAPI/Coding/ResponseDecoding.swift
@@ -142,6 +138,8 @@ var tickets: TicketOffice { omitted() }
 var id: String { "id" }
 var secret: String { "secret" }
 
+// FILE: ErrandAuth/Sign/SignMiddleware.swift
+import Crypto
 var credentials: AWSCredentials { omitted() }
 
 // FILE: ErrandAuth/Tokens/TokenSource.swift
@@ -158,12 +156,7 @@ var cookies: any AccountBoundStore { omitted() }
 var recorder: RecordingEventSink { omitted() }
 
 // FILE: ErrandConformance/Middleware/MiddlewareBehavior.swift
-extension RequestOptions {
-    var tenant: OptionOverride<String> {
-        get { omitted() }
-        set {}
-    }
-}
+extension RequestOptions { var tenant: OptionOverride<String> { get { omitted() } set {} } }
 extension HTTPSender { func tenant(_ name: String) -> HTTPStack { omitted() } }
 
 // FILE: ErrandConformance/Transport/TransportBehavior.swift
@@ -351,6 +344,8 @@ func show(_ body: some Any, isStale: Bool) {}
 let head: Data = omitted()
 let body: Data = omitted()
 
+// FILE: ErrandSQLite/Store/CacheSealing.swift
+import Crypto
 let key: SymmetricKey = omitted()
 let path: String = omitted()
 

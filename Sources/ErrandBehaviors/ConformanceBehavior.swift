@@ -27,7 +27,7 @@ extension ConformanceBehavior {
         for (name, reason) in reasons {
             precondition(
                 names.contains(name),
-                "excluding must name behaviors (is '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
+                "excluding must have only names of behaviors (has '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
             precondition(!reason.isEmpty, "the reason for '\(name)' in excluding must not be empty")
         }
         return all.filter { reasons[$0.name] == nil }

@@ -1,13 +1,5 @@
 import Foundation
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Returns how many times longer `work` takes for `factor` times the input, in processor time of this thread: about `factor` for linear
 /// work, its square for quadratic work.
 ///
@@ -39,12 +31,6 @@ private func time<Input>(_ runs: Int, _ work: (Input) -> Void, _ input: Input) -
         work(input)
         return processorTime() - start
     }.min() ?? 0
-}
-
-private func processorTime() -> Double {
-    var now = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now)
-    return Double(now.tv_sec) + Double(now.tv_nsec) / 1e9
 }
 
 /// Runs `work` on a thread with a stack of 512 KiB, which is the size of threads that run tasks on Apple's systems.
