@@ -358,7 +358,7 @@ let name: [UInt8] = omitted()
 
 // FILE: ErrandTransfers/Download/Download.swift
 let target: URL = omitted()
-func signedURL(of name: String) async throws -> String { omitted() }
+@Sendable func signedURL(of name: String) async throws -> String { omitted() }
 
 // FILE: ErrandTransfers/Download/DownloadResumption.swift
 let download: Download = omitted()

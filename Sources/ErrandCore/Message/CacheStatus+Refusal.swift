@@ -6,9 +6,8 @@ extension CacheStatus {
     ///
     /// ```swift
     /// let status = CacheStatus(.forwarded(.uriMiss), forwardedStatus: .ok, refusal: .noStore)
-    /// print(status)                         // fwd=uri-miss; fwd-status=200; detail=no-store
-    /// if let reason = status.refusal { print(reason) }
-    /// // the response has the directive no-store
+    /// print(status)                                  // fwd=uri-miss; fwd-status=200; detail=no-store
+    /// print(status.refusal?.description ?? "")       // the response has the directive no-store
     /// ```
     public enum Refusal: String, Error, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         // MARK: The request
