@@ -23,6 +23,7 @@ import Testing
             #"{"schema":1,"fileName":"a","bytes":1,"digest":{"algorithm":"md5","octets":[]}}"#,
             #"{"schema":1,"fileName":"a","bytes":1,"digest":{"algorithm":"sha-256","octets":[1]}}"#,
             #"{"schema":1,"fileName":"a","bytes":1e99}"#,
+            #"{"schema":1,"fileName":"\#(String(repeating: "a", count: 256))","bytes":1}"#,
         ])
     func aForgedValueIsRefused(_ text: String) {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(DownloadResumption.self, from: Data(text.utf8)) }

@@ -188,7 +188,7 @@ import Testing
         let first = download(server)
         async let file = first.file()
         try await begun.wait()
-        let error = try await #require(throws: TransferError.self) { try await download(server).file() }
+        let error = try await #require(throws: TransferError.self) { try await download(ContentServer(content)).file() }
         #expect(error.code == .busy && error.message.contains("process \(ProcessInfo.processInfo.processIdentifier)"))
         await #expect(throws: TransferError.self) { try await download(server).discard() }
         gate.signal()
