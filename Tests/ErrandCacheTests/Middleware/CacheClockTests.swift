@@ -8,7 +8,7 @@ import Testing
 @testable import ErrandCache
 
 /// The clock of a test: the parameter `now` of the layer and of the functions of a store.
-@Suite(.timeLimit(.minutes(1))) struct CacheClockTests {
+@Suite(.timeLimit(.minutes(5))) struct CacheClockTests {
     /// The date of a test.
     private final class TestDate: Sendable {
         private let seconds: Mutex<Double>

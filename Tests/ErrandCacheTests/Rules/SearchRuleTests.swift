@@ -5,7 +5,7 @@ import Testing
 @testable import ErrandCache
 
 /// draft-ietf-httpbis-no-vary-search, section 7.
-@Suite(.timeLimit(.minutes(1))) struct SearchRuleTests {
+@Suite(.timeLimit(.minutes(5))) struct SearchRuleTests {
     private static let policy: CachePolicy = {
         var policy = CachePolicy.standard
         policy.usesNoVarySearch = true

@@ -4,7 +4,7 @@ import Testing
 @testable import ErrandFormats
 
 /// draft-ietf-httpbis-no-vary-search.
-@Suite(.timeLimit(.minutes(1))) struct NoVarySearchTests {
+@Suite(.timeLimit(.minutes(5))) struct NoVarySearchTests {
     private static func field(_ lines: [String]) -> NoVarySearch {
         var fields = HTTPFields()
         for line in lines { fields.append(HTTPField(name: .known("No-Vary-Search"), value: line)) }

@@ -7,7 +7,7 @@ internal import TestSupport
 internal import Testing
 
 /// Two jars over one store on the disk, which a second run of the program opens again.
-@Suite(.timeLimit(.minutes(1))) struct CookiesOnDiskTests {
+@Suite(.timeLimit(.minutes(5))) struct CookiesOnDiskTests {
     /// A server that responds with the cookie of the request. `/in/NAME` sets a cookie.
     private static func server() -> StubSender {
         StubSender { request in
