@@ -56,7 +56,14 @@ func explain(_ response: Response) -> String {
 func counted(_ stack: HTTPStack, by count: @escaping @Sendable (_ result: String) -> Void) -> HTTPStack {
     stack.transformResponse { response in
         guard let status = response.metadata.cacheStatus else { return }
-        count(status.isHit ? "hit" : status.isRevalidated ? "revalidated" : status.isUnavailable ? "unavailable" : "miss")
+        count(
+            status.isHit
+                ? "hit"
+                : status.isRevalidated
+                    ? "revalidated"
+                    : status.isUnavailable
+                        ? "unavailable"
+                        : status.isMiss ? "miss" : "other")
     }
 }
 

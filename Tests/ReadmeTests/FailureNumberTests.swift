@@ -146,6 +146,7 @@ import Testing
         Row(.unsupportedOption, 5040, "unsupportedOption", "The request cannot be sent."),
         Row(.preparation, 5041, "preparation", "The request cannot be shown before it is sent."),
         Row(.resilience, 5050, "resilience", "The settings for retries and timeouts do not fit each other."),
+        Row(.notStored, 5060, "notStored", "This content is not stored on this device."),
         Row(.invalidURL, 6000, "invalidURL", "The address is not valid."),
         Row(.invalidIPAddress, 6001, "invalidIPAddress", "The IP address is not valid."),
         Row(.invalidHostOverride, 6002, "invalidHostOverride", "The entry for the address of a host is not valid."),
@@ -208,6 +209,9 @@ import Testing
         for code in [302, 400, 401, 403, 404, 410, 422, 429, 500, 503, 600] {
             errors.append(try await StatusError(reading: Response(head: HTTPResponse(status: .init(code: code)), request: request())))
         }
+        var missing = Response(head: HTTPResponse(status: .gatewayTimeout), request: try request())
+        missing.metadata.cacheStatus = CacheStatus(.unavailable(.uriMiss))
+        errors.append(try await StatusError(reading: missing))
         return errors + [ServiceError(40_012, message: "Too little money."), ServiceError(40_012)]
     }
 

@@ -166,16 +166,18 @@ struct CacheEngine: Sendable {
 
     // MARK: - The response
 
-    /// Returns why a response is not stored although its request may be stored: a layer inside the cache has added credentials. `nil` if no
-    /// layer has added credentials, or the rules permit the storage.
+    /// Returns why a response is not stored although its request may be stored: a layer inside the cache has added credentials, or the
+    /// exchange belongs to another call. `nil` if neither is true, or the rules permit the storage.
     ///
     /// The key of the request does not contain these credentials. In a private cache, the stored response could reach another user. A
     /// shared cache follows [RFC 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
     ///
     /// - Parameter response: the response, whose ``/ErrandCore/Response/request`` is the request as the inner layers have sent it.
     func refusal(of response: Response, to request: CacheRequest) -> CacheStatus.Refusal? {
+        // The exchange belongs to another call, whose inner layers may have added credentials.
+        if response.metadata.coalescedInto != nil { return .sharedExchange }
         guard policy.isShared else { return request.hasUncoveredCredentials(response.request) ? .noAccount : nil }
-        guard response.request.headers.contains(.authorization), !request.hasCredentials else { return nil }
+        guard request.hasAddedCredentials(response.request) else { return nil }
         return storage.permitsCredentials(CacheControl(response.headers)) ? nil : .credentials
     }
 

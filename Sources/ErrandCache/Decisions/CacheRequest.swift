@@ -134,9 +134,32 @@ struct CacheRequest: Sendable {
         return try checked(CacheKey(url: url, partition: partition, content: .init(digest: bodyDigest, fields: described)))
     }
 
-    /// Returns whether the request, as the inner layers have sent it, has a sensitive field that the identity of this request does not
-    /// cover.
-    func hasUncoveredCredentials(_ sent: Request) -> Bool { Self.hasUncoveredCredentials(sent, by: request.options) }
+    /// Returns whether the request, as the inner layers have sent it, has credentials that the identity of this request does not cover: a
+    /// sensitive field, another identity, or a sensitive query item.
+    func hasUncoveredCredentials(_ sent: Request) -> Bool {
+        let options = request.options
+        if Self.hasUncoveredCredentials(sent, by: options) { return true }
+        guard options.hasOnlyCookieIdentity || options.credentialIdentity == nil else { return false }
+        return hasAddedIdentity(sent) || hasAddedSensitiveQuery(sent)
+    }
+
+    /// Returns whether an inner layer has added credentials that are not cookies ([RFC 9111, section
+    /// 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)).
+    func hasAddedCredentials(_ sent: Request) -> Bool {
+        guard !hasCredentials else { return false }
+        return sent.headers.contains(.authorization) || hasAddedIdentity(sent) && !sent.options.hasOnlyCookieIdentity
+            || hasAddedSensitiveQuery(sent)
+    }
+
+    private func hasAddedIdentity(_ sent: Request) -> Bool {
+        sent.options.credentialIdentity.map { $0 != request.options.credentialIdentity } ?? false
+    }
+
+    /// Returns whether an inner layer has changed the query, and the new query has a sensitive item. The key has only the old query.
+    private func hasAddedSensitiveQuery(_ sent: Request) -> Bool {
+        guard let query = sent.url?.query, !(url.query?.isExactly(query) ?? false) else { return false }
+        return FormURLEncoded.decode(query).contains { sent.options.sensitivity.isSensitive(queryName: $0.name) }
+    }
 
     /// Returns whether a request has a sensitive field that the identity of the options does not cover. The identity of cookies covers only
     /// `Cookie`. Any other identity covers all fields.

@@ -192,8 +192,6 @@ struct CacheExchange: Sendable {
     private func makeTee(
         for response: Response, _ write: CacheWrite, after lookup: CacheLookup?
     ) throws(CacheStatus.Refusal) -> CacheTee {
-        // A call that shares the exchange of another call does not store the response.
-        guard response.metadata.coalescedInto == nil else { throw .sharedExchange }
         // If the transport has decoded the body, and does not declare `decodesContent`, the body is not stored.
         guard runtime.isDecoded || response.metadata.encodedFields.isEmpty && response.metadata.contentCoding == nil else {
             throw .decodedBody

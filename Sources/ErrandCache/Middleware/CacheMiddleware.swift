@@ -115,7 +115,11 @@ public struct CacheMiddleware: HTTPMiddleware {
     public func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         guard request.options.upgrade == nil else { return try await next.send(request) }
         guard let mode = request.options.cache.resolved(.standard) else { return try await sendUncached(request, to: next) }
-        guard let cached = runtime.cacheRequest(request, mode: mode) else { return try await next.send(request) }
+        guard let cached = runtime.cacheRequest(request, mode: mode) else {
+            // The request has no absolute URL. A request that allows only a stored response is never sent.
+            let isOnlyIfCached = mode == .storedOnly || CacheControl(request.headers).contains(.onlyIfCached)
+            return isOnlyIfCached ? .notStored(request, for: .bypass) : try await next.send(request)
+        }
         var lookup: CacheLookup?
         if cached.isStorable { lookup = try await runtime.lookUp(cached, for: request) }
         while true {

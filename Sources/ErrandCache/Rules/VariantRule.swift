@@ -72,7 +72,7 @@ extension HTTPField {
     fileprivate var octetText: String {
         withUnsafeBytesOfValue { octets in
             if let text = String(validating: octets, as: UTF8.self) { return text }
-            return octets.reduce(into: "\u{0}") { $0 += String($1 >> 4, radix: 16) + String($1 & 15, radix: 16) }
+            return "\u{0}" + hex(octets)
         }
     }
 }

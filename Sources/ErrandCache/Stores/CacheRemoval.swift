@@ -2,7 +2,7 @@ package import ErrandCore
 
 /// The entries that a response removes: the entries of an origin, of groups and of URLs.
 package struct CacheRemoval: Sendable {
-    /// The origin whose entries are all removed; `nil` without such an origin.
+    /// The origin whose entries are all removed; `nil`: no origin is cleared.
     package let clearedOrigin: Origin?
     /// The removed groups.
     package let groups: [String]
@@ -48,12 +48,13 @@ extension CacheStore {
 
     /// Carries out the removals of a response, and returns the generation with which the response can be stored.
     ///
-    /// If a store does not conform to ``OwnRemovalStore``, removals of other calls during the exchange count as removals of the response.
+    /// A store that does not conform to ``OwnRemovalStore`` can't distinguish a removal of another call, such as a sign-out, from a removal of
+    /// the response. Therefore, such a store does not store the response.
     func removeOwn(
         _ removal: CacheRemoval, by key: CacheKey, head: CacheEntry.Head, since generation: CacheGeneration
     ) async throws -> CacheGeneration {
         if let store = self as? any OwnRemovalStore { return try await store.remove(removal, by: key, head: head, since: generation) }
         try await remove(removal)
-        return generation.after(ownRemovals: try await lookUp(key).generation)
+        return generation
     }
 }

@@ -70,6 +70,7 @@ extension CacheStore {
             throw error
         }
         let bytes = try await response.body.collect()
+        guard runtime.engine.refusal(of: response, to: cached) == nil else { return false }
         guard let lookup = try await cached.lookUp(by: policy, { try await lookUp($0) }) else { return false }
         let now = runtime.now()
         let reception = runtime.engine.receive(

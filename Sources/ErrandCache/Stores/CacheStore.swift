@@ -117,8 +117,7 @@ public protocol CacheStore: AccountBoundStore {
 
     /// Removes the entries of an origin that belong to one of the groups, for all accounts ([RFC
     /// 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). If the entry of an unpublished writer belongs to one of
-    /// the groups, and was requested before the removal, ``CacheWriter/publish(_:replacing:)`` then returns `nil`. The default
-    /// implementation reads the list of all entries, and does not stop the writers.
+    /// the groups, and was requested before the removal, ``CacheWriter/publish(_:replacing:)`` then returns `nil`.
     func removeAll(groups: [String], of origin: Origin) async throws
 
     /// Removes all entries. Gives up all unpublished writers.

@@ -46,7 +46,8 @@ extension Error {
     /// True for:
     /// - ``TransportError`` with the codes `notConnected`, `cannotFindHost`, `cannotConnect`, `connectionLost` and `timedOut`, in any
     ///   phase
-    /// - ``StatusError`` with a status for which `HTTPResponse.Status.isTransient` is true
+    /// - ``StatusError`` with a status for which `HTTPResponse.Status.isTransient` is true, except the 504 of a cache that has no usable
+    ///   response
     /// - a token that could not be refreshed because of one of these failures of the transport
     /// - polling whose timeout passed
     ///
@@ -62,7 +63,7 @@ extension Error {
     /// } catch where error.isTransient && request.mayBeSentAgain(after: error) {
     /// ```
     public var isTransient: Bool {
-        isTimeout || (decidingError as? TransportError)?.code.isTransient == true || (self as? StatusError)?.status.isTransient == true
+        isTimeout || (decidingError as? TransportError)?.code.isTransient == true || (self as? StatusError)?.isTransientStatus == true
     }
 
     /// Whether a server may have processed the request.
@@ -123,9 +124,9 @@ extension Error {
     var refusedStatus: HTTPResponse.Status? {
         // A transport failure can also have the head of a response, but the status in that head is not the cause of the
         // failure.
-        guard let failure = decidingError as? any RequestFailure, failure.phase == .response, !(failure is TransportError) else {
-            return nil
-        }
+        guard let failure = decidingError as? any RequestFailure, failure.phase == .response, !(failure is TransportError),
+            (failure as? StatusError)?.isUnavailable != true
+        else { return nil }
         return (failure as? ServiceError)?.equivalentStatus ?? failure.response?.status
     }
 }

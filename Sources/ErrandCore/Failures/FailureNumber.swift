@@ -280,6 +280,8 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let preparation = FailureNumber(5041)
     /// The settings of retries and timeouts are incompatible.
     public static let resilience = FailureNumber(5050)
+    /// A request allows only a stored response, and the cache has no usable response. Nothing was sent.
+    public static let notStored = FailureNumber(5060)
 
     // MARK: 6000 to 6999: input of the app, and files
 

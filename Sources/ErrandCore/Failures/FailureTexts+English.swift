@@ -122,6 +122,7 @@ extension FailureTexts {
         .unsupportedOption: "The request cannot be sent.",
         .preparation: "The request cannot be shown before it is sent.",
         .resilience: "The settings for retries and timeouts do not fit each other.",
+        .notStored: "This content is not stored on this device.",
 
         .invalidURL: "The address is not valid.",
         .invalidIPAddress: "The IP address is not valid.",

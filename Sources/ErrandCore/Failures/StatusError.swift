@@ -139,7 +139,7 @@ public struct StatusError: RequestFailure {
     }
 
     /// Whether a cache has made the response without a request.
-    private var isUnavailable: Bool { refused.metadata.cacheStatus?.isUnavailable == true }
+    var isUnavailable: Bool { refused.metadata.cacheStatus?.isUnavailable == true }
 
     /// The title of the problem in parentheses; empty if ``safeProblem`` is `nil`.
     package var shownProblem: String { safeProblem.map { " (\($0))" } ?? "" }
@@ -183,21 +183,26 @@ extension StatusError {
         "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase.shownSafely())")
     }
 
-    /// The status, and the title of the problem if the server describes the problem. A title that seems to contain a secret is left out.
+    /// The status, and the title of the problem if the server describes the problem. A title that seems to contain a secret is left out. For
+    /// the 504 of a cache, the reason why no stored response was used.
     public var failureReason: String? {
+        if isUnavailable { return (refused.metadata.statusNote ?? "nothing was sent").asSentence }
         guard let safeProblem else { return "The server responded with \(shownStatus)." }
         return "The server responded with \(shownStatus): \(safeProblem)".asSentence
     }
 
     /// The advice for a person, with the wait that the server asks for; `nil` if only a developer can help.
-    public var recoverySuggestion: String? { suggestion(after: head.status, retryAfter: retryAfter, to: request) }
+    public var recoverySuggestion: String? {
+        isUnavailable ? "Connect to a network, then try again." : suggestion(after: head.status, retryAfter: retryAfter, to: request)
+    }
 }
 
 extension StatusError: NumberedFailure {
     /// The number is 2000 plus the status for 401, 403, 404, 410 and 429. For any other status, the number depends on the class of the
-    /// status.
+    /// status. For the 504 of a cache that has no usable response, the number is ``FailureNumber/notStored``.
     public var failureNumber: FailureNumber {
         switch head.status.code {
+        case _ where isUnavailable: .notStored
         case 401: .unauthorized
         case 403: .forbidden
         case 404: .notFound

@@ -53,6 +53,9 @@ extension TransportError {
 }
 
 extension StatusError {
+    /// Whether the same request may succeed later. False for the 504 of a cache, because the same request gets the same response.
+    var isTransientStatus: Bool { status.isTransient && !isUnavailable }
+
     /// Whether the status says that the server has not processed the request, and that the client should send the request again.
     ///
     /// True for the status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), and for 503 with `Retry-After`

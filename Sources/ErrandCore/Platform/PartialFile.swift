@@ -27,7 +27,7 @@ package final class PartialFile: Sendable {
     /// The descriptor; `nil` after the file is closed.
     private let descriptor: Mutex<Int32?>
     /// Whether the file was created.
-    package let isNew: Bool
+    let isNew: Bool
 
     /// Opens or creates a file.
     ///
@@ -171,7 +171,7 @@ package final class PartialFile: Sendable {
     /// Forces the folder of a new or renamed file to the disk. After the call, the name of the file is on the disk.
     ///
     /// - Throws: `FileWriteError`.
-    package static func synchronizeFolder(of path: String, calls: FileCalls = .system) throws(FileWriteError) {
+    static func synchronizeFolder(of path: String, calls: FileCalls = .system) throws(FileWriteError) {
         try OutputFile.synchronizeFolder(of: path, calls)
     }
 

@@ -5,12 +5,12 @@ internal import ErrandCore
 struct OctetWriter {
     private(set) var data = Data()
 
-    mutating func number(_ number: Int64) { data.append(contentsOf: number.littleEndianOctets) }
+    mutating func number(_ number: Int64) { number.appendLittleEndian(to: &data) }
     mutating func small(_ number: UInt8) { data.append(number) }
     mutating func flag(_ flag: Bool) { small(flag ? 1 : 0) }
 
     mutating func octets(_ octets: UnsafeRawBufferPointer) {
-        data.append(contentsOf: UInt32(octets.count).littleEndianOctets)
+        UInt32(octets.count).appendLittleEndian(to: &data)
         data.append(contentsOf: octets)
     }
     mutating func octets(_ octets: [UInt8]) { octets.withUnsafeBytes { self.octets($0) } }

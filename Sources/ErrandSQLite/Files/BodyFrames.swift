@@ -42,7 +42,7 @@ struct BodyFrames: Sendable {
         var data = Data(capacity: frames.count * Self.encodedFrameBytes)
         for frame in frames {
             for number in [UInt32(frame.contentBytes), UInt32(frame.storedBytes), frame.checksum] {
-                data.append(contentsOf: number.littleEndianOctets)
+                number.appendLittleEndian(to: &data)
             }
         }
         return data

@@ -55,6 +55,8 @@ public final class SQLiteCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
 
     let limits: CacheStoreLimits
     let sealing: CacheSealing?
+    /// Whether the app's closure has sealed octets at least once.
+    private let hasSealed = Atomic(false)
     let home: CacheHome
     private let reader: CacheConnection
     let writer: CacheConnection
@@ -230,10 +232,13 @@ public final class SQLiteCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
         try await reader.ensureKey(isCancellable: true)
         guard let stored = try storedKey(key) else { return nil }
         let places = try places(of: stored, head)
-        let isCurrent = try await reader.runUntilCancelled { [sealing] tables in
+        let isCurrent = try await reader.runUntilCancelled { [self] tables in
             guard try tables.isCurrent(generation, partition: stored.partition, places: places) else { return false }
             // If nothing can be sealed, the cache must know before the body is read.
-            if let sealing { _ = try sealing.seal(Data(stored.name.encoded)) }
+            if let sealing, !hasSealed.load(ordering: .relaxed) {
+                _ = try sealing.seal(Data())
+                hasSealed.store(true, ordering: .relaxed)
+            }
             return true
         }
         guard isCurrent else { return nil }

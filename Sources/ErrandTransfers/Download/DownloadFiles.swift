@@ -133,14 +133,17 @@ final class DownloadFiles: Sendable {
     /// - Throws: ``TransferError`` if the disk has too little space; `FileWriteError`.
     func begin(_ record: DownloadResumption, at offset: Int64) async throws {
         var record = record
-        // With the last byte, a complete file is asked for again. Its bytes stay.
-        record.bytes = offset == 0 ? 0 : self.record.bytes
+        // Later bytes of the file may be written, but may not be on the disk. The journal does not describe these bytes.
+        record.bytes = offset == 0 ? 0 : state.withLock(\.record.bytes)
         try await checkSpace(record, at: offset)
         // The journal comes first. After a crash between both steps, the journal describes no byte that is removed.
         try await writeJournal(record)
         let part = part
         if offset == 0 { try await BlockingWork.run { try part.truncate(to: 0) } }
-        state.withLock { state in (state.record, state.written) = (record, record.bytes) }
+        state.withLock { state in
+            state.record = record
+            if offset == 0 { state.written = 0 }
+        }
     }
 
     private func checkSpace(_ record: DownloadResumption, at offset: Int64) async throws {

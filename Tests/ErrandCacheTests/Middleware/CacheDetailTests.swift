@@ -126,6 +126,9 @@ import Testing
         if isByMode { asked.options.cache = .use(.storedOnly) }
         let error = try #require(await #expect(throws: StatusError.self) { try await strict.send(asked) })
         #expect(error.delivery == .notSent && error.status == .gatewayTimeout && cache.origin.count == 0)
+        #expect(error.failureNumber == .notStored && error.localizedDescription == "This content is not stored on this device.")
+        #expect(!error.isTransient && !error.isServerError)
+        #expect(error.failureReason?.hasPrefix("The request allows only a stored response") == true, "\(error.failureReason ?? "")")
         let reason = "the request allows only a stored response, and no response is stored for the URL"
         #expect(error.description == "GET \(sampleURL): nothing was sent (status 504); \(reason)")
     }
@@ -179,6 +182,64 @@ import Testing
             }
             #expect(store.usage.entries == 0 && origin.count == 2)
         }
+    }
+
+    /// The credentials of a layer inside the cache are a query item, an identity, or a field of an API key.
+    @Test(arguments: [CachePolicy.Scope.private, .shared], ["query", "identity", "key"])
+    func innerCredentialsOfEachKindReachNoOtherUser(_ scope: CachePolicy.Scope, _ kind: String) async throws {
+        let (store, policy) = (MemoryCacheStore(), scope == .shared ? CachePolicy.shared : .standard)
+        for user in ["ada", "bob"] {
+            let origin = TestOrigin { request, _ in reply(to: request, Self.fresh, body: [user]) }
+            let stack = origin.transformRequest { sent in
+                switch kind {
+                case "query": sent = try Request(.get, url: sampleURL + "?api_key=\(user)-secret")
+                case "identity": sent.options.credentialIdentity = CredentialIdentity(scheme: "s", user)
+                default:
+                    sent.headers[.custom("X-Api-Key")] = user
+                    sent.options.credentialIdentity = CredentialIdentity(scheme: "s", user)
+                }
+            }
+            let response = try await stack.cache(in: store, policy: policy).send(request())
+            #expect(try status(response).refusal == (scope == .shared ? .credentials : .noAccount))
+            #expect(try await response.body.collect() == Data(user.utf8))
+        }
+        #expect(store.usage.entries == 0)
+    }
+
+    /// A follower of a shared exchange does not know the credentials that an inner layer has added for the leader.
+    @Test func aFollowerStoresNothing() async throws {
+        let (store, gate) = (MemoryCacheStore(), TestSource([], end: nil))
+        let origin = TestOrigin { request, _ in
+            _ = try await gate.next()
+            return reply(to: request, Self.fresh, body: ["ada"])
+        }
+        let stack = origin.transformRequest { $0.headers[.authorization] = "ada" }.coalesce().cache(in: store)
+        async let first = stack.send(request())
+        async let second = stack.send(request())
+        try await until { origin.count == 1 && gate.isWaiting }
+        for _ in 0..<100 { await Task.yield() }
+        gate.end()
+        for response in [try await first, try await second] {
+            #expect(try status(response).refusal != nil)
+            _ = try await response.body.collect()
+        }
+        #expect(store.usage.entries == 0 && origin.count == 1)
+    }
+
+    @Test func aRelativeRequestForAStoredResponseIsNotSent() async throws {
+        let cache = CachedOrigin { request, _ in reply(to: request, Self.fresh) }
+        var asked = try Request(.get, "/items")
+        asked.options.cache = .use(.storedOnly)
+        let response = try await cache.stack.send(asked)
+        #expect(response.status == .gatewayTimeout && cache.origin.count == 0)
+    }
+
+    @Test func aResponseWithInnerCredentialsIsNotStoredByHand() async throws {
+        let store = MemoryCacheStore()
+        var sent = request()
+        sent.headers[.authorization] = "ada"
+        let response = Response(head: response("Cache-Control: max-age=60"), data: Data("ada".utf8), request: sent)
+        #expect(try await store.store(response, for: request()) == false && store.usage.entries == 0)
     }
 
     @Test func aFieldInsideTheCacheIsStoredIfTheRulesPermit() async throws {

@@ -4,7 +4,7 @@ import Synchronization
 @testable import ErrandCache
 
 /// A store that waits like a store on disk: over a store in memory, with pauses, gates and failures.
-final class TestStore: CacheStore {
+final class TestStore: OwnRemovalStore {
     /// The functions that a test can stop or let fail.
     enum Step: Hashable, CaseIterable { case lookUp, body, writer, write, publish, update, remove }
 
@@ -102,6 +102,14 @@ final class TestStore: CacheStore {
     }
 
     func removeAll(groups: [String], of origin: Origin) async throws { try await memory.removeAll(groups: groups, of: origin) }
+
+    func remove(
+        _ removal: CacheRemoval, by key: CacheKey, head: CacheEntry.Head, since generation: CacheGeneration
+    ) async throws -> CacheGeneration {
+        try await enter(.remove)
+        return try await memory.remove(removal, by: key, head: head, since: generation)
+    }
+
     func removeAll(of origin: Origin) async throws { try await memory.removeAll(of: origin) }
     func removeAll() async throws { try await memory.removeAll() }
     func forget(_ identity: CredentialIdentity) async throws { try await memory.forget(identity) }

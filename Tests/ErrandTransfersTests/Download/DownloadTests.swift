@@ -394,13 +394,31 @@ import Testing
         #expect(server.ranges.last??.hasPrefix("bytes=7") == true)
     }
 
-    private func faulty(_ server: ContentServer, _ calls: FileCalls) -> Download {
+    private func faulty(_ server: ContentServer, _ calls: FileCalls, policy: TransferPolicy = .standard) -> Download {
         let request = request
         var settings = Download.Settings(
-            url: URL(fileURLWithPath: folder.file("archive.zip")), sender: server.transport, policy: .standard, options: .standard,
+            url: URL(fileURLWithPath: folder.file("archive.zip")), sender: server.transport, policy: policy, options: .standard,
             makeRequest: { _ in request })
         settings.calls = calls
         return Download(settings)
+    }
+
+    /// The disk refuses to force the bytes of the first connection to the disk.
+    @Test func theJournalDescribesOnlyBytesOnTheDisk() async throws {
+        let (server, path, journals) = (ContentServer(content), folder.file("archive.zip"), RecordingList<Int64>())
+        server.behavior.withLock { behavior in
+            behavior.cuts = [30_000]
+            behavior.beforeChunk = { [requests = server.requests] in
+                guard requests.all.count == 2, journals.all.isEmpty else { return }
+                if let record = try await DownloadFiles.readJournal(of: path, replaces: false) { journals.record(record.bytes) }
+            }
+        }
+        var calls = FileCalls.system
+        calls.synchronize = { _ in EIO }
+        _ = try await faulty(server, calls, policy: TransferPolicy(backoff: .immediate)).file()
+        #expect(journals.all == [0])
+        #expect(server.ranges == [nil, "bytes=30000-"])
+        #expect(try folder.read("archive.zip") == content)
     }
 
     @Test func aLimitIsChecked() async throws {
