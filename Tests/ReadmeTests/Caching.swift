@@ -56,14 +56,17 @@ func explain(_ response: Response) -> String {
 func counted(_ stack: HTTPStack, by count: @escaping @Sendable (_ result: String) -> Void) -> HTTPStack {
     stack.transformResponse { response in
         guard let status = response.metadata.cacheStatus else { return }
-        count(
-            status.isHit
-                ? "hit"
-                : status.isRevalidated
-                    ? "revalidated"
-                    : status.isUnavailable
-                        ? "unavailable"
-                        : status.isMiss ? "miss" : "other")
+        let result =
+            if status.isHit {
+                "hit"
+            } else if status.isRevalidated {
+                "revalidated"
+            } else if status.isUnavailable {
+                "unavailable"
+            } else {
+                status.isMiss ? "miss" : "other"
+            }
+        count(result)
     }
 }
 

@@ -48,8 +48,8 @@ extension CacheStore {
 
     /// Carries out the removals of a response, and returns the generation with which the response can be stored.
     ///
-    /// A store that does not conform to ``OwnRemovalStore`` can't distinguish a removal of another call, such as a sign-out, from a removal of
-    /// the response. Therefore, such a store does not store the response.
+    /// A store that does not conform to ``OwnRemovalStore`` can't distinguish a removal of another call, such as a sign-out, from a removal
+    /// of the response. Therefore, such a store does not store the response.
     func removeOwn(
         _ removal: CacheRemoval, by key: CacheKey, head: CacheEntry.Head, since generation: CacheGeneration
     ) async throws -> CacheGeneration {

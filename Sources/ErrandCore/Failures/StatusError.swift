@@ -183,8 +183,8 @@ extension StatusError {
         "status \(head.status.code)" + (head.status.reasonPhrase.isEmpty ? "" : " \(head.status.reasonPhrase.shownSafely())")
     }
 
-    /// The status, and the title of the problem if the server describes the problem. A title that seems to contain a secret is left out. For
-    /// the 504 of a cache, the reason why no stored response was used.
+    /// The status, and the title of the problem if the server describes the problem. A title that seems to contain a secret is left out.
+    /// For the 504 of a cache, the reason why no stored response was used.
     public var failureReason: String? {
         if isUnavailable { return (refused.metadata.statusNote ?? "nothing was sent").asSentence }
         guard let safeProblem else { return "The server responded with \(shownStatus)." }

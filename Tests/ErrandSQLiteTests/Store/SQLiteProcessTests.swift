@@ -302,7 +302,8 @@ struct SQLiteProcessTests {
         try write(try await store.lookUp(key).entries.isEmpty ? "seen, gone" : "seen, still there", to: report)
     }
 
-    /// Stores entries of two groups, and begins two more entries. Reports the entries that are left after another process has removed a group.
+    /// Stores entries of two groups, and begins two more entries. Reports the entries that are left after another process has removed a
+    /// group.
     private func keepGroups(_ path: String, report: String) async throws {
         let store = SQLiteCacheStore(inFolder: path)
         let (news, sports) = (Samples.head("news", bytes: 10, group: "news"), Samples.head("sports", bytes: 10, group: "sports"))
