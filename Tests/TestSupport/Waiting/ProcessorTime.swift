@@ -1,4 +1,9 @@
-// This file does not import Foundation: with Foundation, the compiler may take `timespec` for a type of CoreFoundation.
+// On Linux, the headers of CoreFoundation include those of the C library. Which of both modules owns `timespec` depends on the order in
+// which the compiler loads the modules. Therefore this file imports both.
+
+#if canImport(CoreFoundation)
+internal import CoreFoundation
+#endif
 
 #if canImport(Glibc)
 internal import Glibc
