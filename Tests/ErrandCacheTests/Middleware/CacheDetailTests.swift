@@ -126,7 +126,7 @@ import Testing
         if isByMode { asked.options.cache = .use(.storedOnly) }
         let error = try #require(await #expect(throws: StatusError.self) { try await strict.send(asked) })
         #expect(error.delivery == .notSent && error.status == .gatewayTimeout && cache.origin.count == 0)
-        #expect(error.failureNumber == .notStored && error.localizedDescription == "This content is not stored on this device.")
+        #expect(error.failureNumber == .notStored && error.errorDescription == "This content is not stored on this device.")
         #expect(!error.isTransient && !error.isServerError)
         #expect(error.failureReason?.hasPrefix("The request allows only a stored response") == true, "\(error.failureReason ?? "")")
         let reason = "the request allows only a stored response, and no response is stored for the URL"
