@@ -35,6 +35,9 @@ extension RequestSigner {
 
 /// Signs each attempt with a ``RequestSigner``, after all other layers.
 ///
+/// A private `cache` does not store a response to a request with a signature in a sensitive field, unless the app names the account of the
+/// signature in ``/ErrandCore/RequestOptions/credentialIdentity``.
+///
 /// ```swift
 /// let stack = HTTPStack.bare
 ///     .sign(with: .awsV4(credentials, region: "eu-central-1", service: "s3"))
