@@ -79,8 +79,8 @@ public struct CacheMiddleware: HTTPMiddleware {
     ///   - transportDecodes: whether the transport decodes bodies: ``/ErrandCore/TransportCapabilities/decodesContent``. Default: false.
     ///   - clock: the clock that measures waits.
     ///   - now: the time by which the age of a response is computed, for tests. If this time goes back, a stored response gets no older.
-    ///     The pauses after a failure of the store are measured by this time, too. `nil`, the default: the clocks of the system, and a change
-    ///     of the wall clock has no effect on the age.
+    ///     The pauses after a failure of the store are measured by this time, too. `nil`, the default: the clocks of the system, and a
+    ///     change of the wall clock has no effect on the age.
     public init(
         in store: some CacheStore, policy: CachePolicy = .standard, transportDecodes: Bool = false,
         clock: any Clock<Duration> = ContinuousClock(), now: (@Sendable () -> Date)? = nil
