@@ -168,10 +168,10 @@ final class MyTransport: HTTPTransport {
     func shutdown() async throws {}
 }
 
-// FILE: ErrandCore/Bodies/MultipartForm.swift
+// FILE: ErrandCore/Bodies/Request/MultipartForm.swift
 var jpeg: Data { Data() }
 
-// FILE: ErrandCore/Bodies/RequestBody+Stages.swift
+// FILE: ErrandCore/Bodies/Request/RequestBody+Stages.swift
 struct Meter: Sendable {
     func reset() {}
     func add(_ count: Int, of total: Int64?) {}
@@ -179,13 +179,13 @@ struct Meter: Sendable {
 var body: RequestBody { omitted() }
 let progress = Meter()
 
-// FILE: ErrandCore/Bodies/RequestBody.swift
+// FILE: ErrandCore/Bodies/Request/RequestBody.swift
 var chunks: AsyncStream<Data> { omitted() }
 
-// FILE: ErrandCore/Bodies/ResponseBody.swift
+// FILE: ErrandCore/Bodies/Response/ResponseBody.swift
 var file: FileHandle { omitted() }
 
-// FILE: ErrandCore/Bodies/TransferProgress.swift
+// FILE: ErrandCore/Bodies/Stages/TransferProgress.swift
 let client: APIClient = omitted()
 let url: URL = omitted()
 let archive: Endpoint<Void> = .get("/archive")
@@ -210,7 +210,7 @@ func order(again: Order) async throws {}
 // FILE: ErrandCore/Failures/ServiceError.swift
 func showTopUp(_ text: String) {}
 
-// FILE: ErrandCore/Message/AccountBoundStore.swift
+// FILE: ErrandCore/Message/Identity/AccountBoundStore.swift
 private struct Memory: Sendable { func removeAll(of identity: CredentialIdentity) {} }
 private struct Folder: Sendable { func removeAll(named name: String) async throws {} }
 private let memory = Memory()
@@ -266,7 +266,7 @@ var components: URLComponents { omitted() }
 // FILE: ErrandFormats/Bodies/EventStream/EventStreamParser.swift
 var chunks: [Data] { [] }
 
-// FILE: ErrandFormats/Bodies/JSONNumber.swift
+// FILE: ErrandFormats/Bodies/JSON/JSONNumber.swift
 var number: JSONNumber { 1 }
 
 // FILE: ErrandFormats/Bodies/Multipart/MultipartReader.swift

@@ -54,7 +54,7 @@ import Testing
         values["ResiliencePolicy.attemptTimeout"] = ResiliencePolicy.standard.attemptTimeout.inWords
         values["Response.releaseLimit"] = Response.releaseLimit.inWords
         values["TransferProgress"] = try stated(
-            "100 ms", in: "ErrandCore/Bodies/TransferProgress.swift", by: "every interval: Duration = .milliseconds(100)")
+            "100 ms", in: "ErrandCore/Bodies/Stages/TransferProgress.swift", by: "every interval: Duration = .milliseconds(100)")
         values["RedirectPolicy.maxHops"] = number(RedirectPolicy.standard.maxHops)
         values["RedirectPolicy.sameRequestLimit"] = number(RedirectPolicy.sameRequestLimit)
         values["RedirectPolicy.allowsDowngrade"] = "\(RedirectPolicy.standard.allowsDowngrade)"
