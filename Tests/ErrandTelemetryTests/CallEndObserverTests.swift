@@ -295,7 +295,7 @@ import Tracing
         for isAttempt in [true, false] {
             let (inner, outer) = (RecordingTracer(), RecordingTracer())
             func traced(_ stack: some HTTPSender, by tracer: RecordingTracer) -> HTTPStack {
-                isAttempt ? stack.trace(tracer: tracer, options: TraceOptions(bodySizes: true)) : stack.traceCall(tracer: tracer)
+                isAttempt ? stack.trace(tracer: tracer, options: TraceOptions(recordsBodySizes: true)) : stack.traceCall(tracer: tracer)
             }
             try await play(traced(row.stub, by: inner).validateStatus(row.rule), request)
             try await play(traced(row.stub.validateStatus(row.rule), by: outer), request)

@@ -41,22 +41,24 @@ public struct ServerTrust: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The decision of a request about the certificates of its server: see ``RequestOptions/onServerTrust``.
-public enum TrustDecision: Sendable, Hashable {
-    /// The system and the settings of the transport decide, as for a request without ``RequestOptions/onServerTrust``.
-    case systemVerdict
-    /// The server is accepted, even if the system does not trust the certificates. **With this decision, the closure alone is responsible
-    /// for the identity of the server.**
-    ///
-    /// Pins of the transport still apply. If the certificates are not trusted, the pins are compared only with the server's own
-    /// certificate, because the signatures of the chain are not verified.
-    case acceptWithoutVerification
-    /// The server is refused, even if the system trusts the certificates. The reason becomes a part of the error's message.
-    case refuse(because: String)
+extension ServerTrust {
+    /// The choice of a request about the certificates of its server: see ``RequestOptions/onServerTrust``.
+    public enum Choice: Sendable, Hashable {
+        /// The system and the settings of the transport decide, as for a request without ``RequestOptions/onServerTrust``.
+        case systemVerdict
+        /// The server is accepted, even if the system does not trust the certificates. **With this choice, the closure alone is responsible
+        /// for the identity of the server.**
+        ///
+        /// Pins of the transport still apply. If the certificates are not trusted, the pins are compared only with the server's own
+        /// certificate, because the signatures of the chain are not verified.
+        case acceptWithoutVerification
+        /// The server is refused, even if the system trusts the certificates. The reason becomes a part of the error's message.
+        case refuse(because: String)
+    }
 }
 
 /// Decides about the certificates of a server.
-public typealias ServerTrustHandler = @Sendable (ServerTrust) async throws -> TrustDecision
+public typealias ServerTrustHandler = @Sendable (ServerTrust) async throws -> ServerTrust.Choice
 
 // The option does not cross origins: a decision about one server must not apply to another server.
 private enum OnServerTrustKey: OptionKey {

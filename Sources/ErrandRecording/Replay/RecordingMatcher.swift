@@ -30,9 +30,9 @@ public struct RecordingMatcher: Sendable, Hashable {
     }
 
     /// Whether the methods must be equal.
-    public var method: Bool
+    public var comparesMethod: Bool
     /// Whether scheme, host, port and path must be equal.
-    public var url: Bool
+    public var comparesURL: Bool
     /// How queries are compared.
     public var query: QueryRule
     /// The fields whose values must be equal; none by default.
@@ -46,10 +46,11 @@ public struct RecordingMatcher: Sendable, Hashable {
 
     /// Creates a matcher. For each parameter, see the property of the same name.
     public init(
-        method: Bool = true, url: Bool = true, query: QueryRule = .anyOrder, headers: [HTTPField.Name] = [], body: BodyRule = .ignored
+        comparesMethod: Bool = true, comparesURL: Bool = true, query: QueryRule = .anyOrder, headers: [HTTPField.Name] = [],
+        body: BodyRule = .ignored
     ) {
-        self.method = method
-        self.url = url
+        self.comparesMethod = comparesMethod
+        self.comparesURL = comparesURL
         self.query = query
         self.headers = headers
         self.body = body

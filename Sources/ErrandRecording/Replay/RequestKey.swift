@@ -67,10 +67,10 @@ struct RequestKey: Sendable {
     /// Returns the differences between this recorded request and `asked`; empty if there is no difference.
     func differences(from asked: RequestKey, by matcher: RecordingMatcher) -> [Difference] {
         var differences: [Difference] = []
-        if matcher.method, !method.isExactly(asked.method) {
+        if matcher.comparesMethod, !method.isExactly(asked.method) {
             differences.append(Difference(weight: 4, text: "the method (recorded \(method), requested \(asked.method.shownSafely()))"))
         }
-        if matcher.url, !Redacted.matches(url, asked.url) {
+        if matcher.comparesURL, !Redacted.matches(url, asked.url) {
             differences.append(Difference(weight: 8, text: "the URL (recorded \(url.shownSafely()), requested \(asked.url.shownSafely()))"))
         }
         if let text = queryDifference(from: asked, by: matcher.query) { differences.append(Difference(weight: 2, text: text)) }

@@ -86,7 +86,7 @@ final class RequestSpan: CallObserver {
             sensitivity.formUnion(response.request.options.sensitivity)
             addFields(options.responseHeaders, of: response.headers, as: "http.response.header.", sensitivity, to: &attributes)
         }
-        guard options.bodySizes, call.exchange?.isComplete == true else { return }
+        guard options.recordsBodySizes, call.exchange?.isComplete == true else { return }
         if let count = request.body.length ?? call.sizes.requestBytes { attributes.set("http.request.body.size", value: .int64(count)) }
         if let count = call.sizes.responseBytes { attributes.set("http.response.body.size", value: .int64(count)) }
     }

@@ -42,7 +42,7 @@ public import Tracing
 /// of the same name, and a `tracestate` that belongs to another `traceparent`. A tracer that adds nothing leaves the caller's fields
 /// unchanged.
 ///
-/// **Per request:** set `request.options.trace` to `.off`, or to a value such as `.use(TraceOptions(bodySizes: true))`.
+/// **Per request:** set `request.options.trace` to `.off`, or to a value such as `.use(TraceOptions(recordsBodySizes: true))`.
 public struct TraceMiddleware: HTTPMiddleware {
     private let tracer: (any Tracer)?
     private let options: TraceOptions

@@ -18,7 +18,7 @@ public struct TraceOptions: Sendable, Hashable {
     /// The response header fields to record, as `http.response.header.NAME`; none by default. Fields with secrets are never recorded.
     public var responseHeaders: [HTTPField.Name]
     /// Whether to record `http.request.body.size` and `http.response.body.size`: false by default.
-    public var bodySizes: Bool
+    public var recordsBodySizes: Bool
     /// Where baggage is sent: ``BaggageScope/firstOrigin`` by default.
     public var baggage: BaggageScope
     /// The methods that are recorded by name; any other method is `_OTHER`. By default, the methods of RFC 9110, and PATCH.
@@ -29,14 +29,14 @@ public struct TraceOptions: Sendable, Hashable {
     /// - Parameters:
     ///   - requestHeaders: the request header fields to record. Default: none.
     ///   - responseHeaders: the response header fields to record. Default: none.
-    ///   - bodySizes: whether to record the sizes of bodies. Default: `false`.
+    ///   - recordsBodySizes: whether to record the sizes of bodies. Default: `false`.
     ///   - baggage: the servers to which baggage is sent. Default: the first origin.
     ///   - knownMethods: the methods that are recorded by name; `nil`, the default: the methods of RFC 9110, and PATCH.
     public init(
-        requestHeaders: [HTTPField.Name] = [], responseHeaders: [HTTPField.Name] = [], bodySizes: Bool = false,
+        requestHeaders: [HTTPField.Name] = [], responseHeaders: [HTTPField.Name] = [], recordsBodySizes: Bool = false,
         baggage: BaggageScope = .firstOrigin, knownMethods: Set<HTTPRequest.Method>? = nil
     ) {
-        (self.requestHeaders, self.responseHeaders, self.bodySizes) = (requestHeaders, responseHeaders, bodySizes)
+        (self.requestHeaders, self.responseHeaders, self.recordsBodySizes) = (requestHeaders, responseHeaders, recordsBodySizes)
         (self.baggage, self.knownMethods) = (baggage, knownMethods ?? Conventions.knownMethods)
     }
 

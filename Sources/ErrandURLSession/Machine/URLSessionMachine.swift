@@ -138,7 +138,7 @@ struct URLSessionMachine<HeadWaiter: Sendable, ChunkWaiter: Sendable, Challenge:
     var serverIsUnverified: Bool { rules.isUncheckedServer || trust.hasPassedUnverified }
 
     /// Records the decision of the request's closure about the first waiting challenge, or the error of the closure.
-    mutating func decide(_ result: Result<TrustDecision, any Error>) -> [Action] {
+    mutating func decide(_ result: Result<ServerTrust.Choice, any Error>) -> [Action] {
         guard let (challenge, decision) = trust.decide(result) else { return [] }
         return reply(to: challenge, decision)
     }

@@ -41,7 +41,7 @@ struct RequestTrust<Challenge: Sendable>: Sendable {
     }
 
     /// Records the decision of the closure about the first waiting challenge. Returns `nil` if no challenge waits.
-    mutating func decide(_ result: Result<TrustDecision, any Error>) -> (Challenge, ServerTrustPolicy.Decision)? {
+    mutating func decide(_ result: Result<ServerTrust.Choice, any Error>) -> (Challenge, ServerTrustPolicy.Decision)? {
         guard !questions.isEmpty else { return nil }
         let question = questions.removeFirst()
         let decision = question.assessment.decision(after: result)

@@ -9,7 +9,7 @@ struct ServerAssessment: Sendable {
     let acceptance: (@Sendable () -> ServerTrustPolicy.Decision)?
 
     /// Returns the decision after the closure of a request has decided, or has failed.
-    func decision(after result: Result<TrustDecision, any Error>) -> ServerTrustPolicy.Decision {
+    func decision(after result: Result<ServerTrust.Choice, any Error>) -> ServerTrustPolicy.Decision {
         switch result {
         case .success(.systemVerdict): decision
         case .success(.acceptWithoutVerification): acceptance?() ?? decision

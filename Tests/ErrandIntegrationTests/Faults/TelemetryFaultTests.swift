@@ -12,7 +12,7 @@ import Tracing
     private let tracer = RecordingTracer()
 
     private func observed(_ transport: NIOTransport) -> HTTPStack {
-        transport.metrics(factory: metrics).trace(tracer: tracer, options: TraceOptions(bodySizes: true))
+        transport.metrics(factory: metrics).trace(tracer: tracer, options: TraceOptions(recordsBodySizes: true))
     }
 
     private func traceparents(_ request: MockRequest) throws -> [String] {

@@ -50,13 +50,13 @@ struct RecordingMatchingTests {
         #expect(
             try await miss(.standard, recorded: recorded, asked: asked)
                 == "entry 1 (PUT http://a.example/), differs in the method (recorded PUT, requested POST)")
-        #expect(try await miss(RecordingMatcher(method: false), recorded: recorded, asked: asked) == nil)
+        #expect(try await miss(RecordingMatcher(comparesMethod: false), recorded: recorded, asked: asked) == nil)
     }
 
     @Test func theURLAndTheQueryCanBeIgnored() async throws {
         let (recorded, asked) = (try request(.get, "http://a.example/x?a=1"), try request(.get, "http://b.example/y?a=1&b=2"))
-        #expect(try await miss(RecordingMatcher(url: false, query: .ignored), recorded: recorded, asked: asked) == nil)
-        #expect(try await miss(RecordingMatcher(url: false), recorded: recorded, asked: asked) != nil)
+        #expect(try await miss(RecordingMatcher(comparesURL: false, query: .ignored), recorded: recorded, asked: asked) == nil)
+        #expect(try await miss(RecordingMatcher(comparesURL: false), recorded: recorded, asked: asked) != nil)
     }
 
     @Test func theOrderOfTheQueryCanDecide() async throws {

@@ -127,7 +127,7 @@ import Tracing
         let stub = StubTransport(Stub().responds(.stream(streamed)))
         var call = try request(.post, body: .data(Data(count: 7)))
         _ = try await stub.trace(tracer: tracer).send(call).body.collect()
-        call.options.trace = .use(TraceOptions(bodySizes: true))
+        call.options.trace = .use(TraceOptions(recordsBodySizes: true))
         _ = try await stub.trace(tracer: tracer).send(call).body.collect()
         #expect(tracer.spans.map { $0.texts["http.response.body.size"] } == [nil, "11"])
         #expect(tracer.spans.map { $0.texts["http.request.body.size"] } == [nil, "7"])

@@ -75,9 +75,9 @@ internal import Testing
     }
 
     @Test(arguments: [
-        (TrustDecision.systemVerdict, ScriptedTask.Machine.TrustReply.performDefaultHandling), (.acceptWithoutVerification, .accept),
+        (ServerTrust.Choice.systemVerdict, ScriptedTask.Machine.TrustReply.performDefaultHandling), (.acceptWithoutVerification, .accept),
     ])
-    func theReplyWaitsForTheClosure(decision: TrustDecision, reply: ScriptedTask.Machine.TrustReply) {
+    func theReplyWaitsForTheClosure(decision: ServerTrust.Choice, reply: ScriptedTask.Machine.TrustReply) {
         var task = begun()
         task.apply { $0.assess(assessment(.useSession), for: 7) }
         #expect(task.log.last == "ask a.example" && task.replies.isEmpty)
@@ -88,8 +88,8 @@ internal import Testing
         #expect(task.count("deliverHead") == 1 && task.count("end") == 1 && task.replies == [7: [reply]])
     }
 
-    @Test(arguments: [Result<TrustDecision, any Error>.success(.refuse(because: "unknown")), .failure(Refused())])
-    func aRefusalOfTheClosureFailsTheCallOnce(result: Result<TrustDecision, any Error>) {
+    @Test(arguments: [Result<ServerTrust.Choice, any Error>.success(.refuse(because: "unknown")), .failure(Refused())])
+    func aRefusalOfTheClosureFailsTheCallOnce(result: Result<ServerTrust.Choice, any Error>) {
         var task = begun()
         task.apply { $0.assess(assessment(.useSession), for: 7) }
         task.apply { $0.decide(result) }

@@ -54,7 +54,7 @@ internal import Testing
 
     @Test func decisionsBelongToTheChallengesInTheirOrder() {
         var trust = asked(2)
-        let decisions = [TrustDecision.acceptWithoutVerification, .systemVerdict, .systemVerdict].map { trust.decide(.success($0)) }
+        let decisions = [ServerTrust.Choice.acceptWithoutVerification, .systemVerdict, .systemVerdict].map { trust.decide(.success($0)) }
         #expect(decisions.map { $0?.0 } == [1, 2, nil] && !trust.isMissing)
         guard case .accept? = decisions[0]?.1, case .useSession? = decisions[1]?.1 else {
             Issue.record("\(decisions)")
@@ -62,8 +62,8 @@ internal import Testing
         }
     }
 
-    @Test(arguments: [TrustDecision.systemVerdict, .acceptWithoutVerification, .refuse(because: "unknown")])
-    func onlyAnAcceptedCertificateIsEnough(decision: TrustDecision) {
+    @Test(arguments: [ServerTrust.Choice.systemVerdict, .acceptWithoutVerification, .refuse(because: "unknown")])
+    func onlyAnAcceptedCertificateIsEnough(decision: ServerTrust.Choice) {
         var trust = asked()
         #expect(trust.isMissing)
         _ = trust.decide(.success(decision))
@@ -78,9 +78,9 @@ internal import Testing
             (.untrusted(reason: "expired"), .useSession, .acceptWithoutVerification, true),
             (.untrusted(reason: "expired"), .useSession, .systemVerdict, false),
             (.untrusted(reason: "expired"), .useSession, .refuse(because: "unknown"), false),
-        ] as [(ServerTrust.Verdict, ServerTrustPolicy.Decision, TrustDecision, Bool)])
+        ] as [(ServerTrust.Verdict, ServerTrustPolicy.Decision, ServerTrust.Choice, Bool)])
     func anAcceptedServerWithoutTrustIsUnverified(
-        verdict: ServerTrust.Verdict, transport: ServerTrustPolicy.Decision, request: TrustDecision, isUnverified: Bool
+        verdict: ServerTrust.Verdict, transport: ServerTrustPolicy.Decision, request: ServerTrust.Choice, isUnverified: Bool
     ) {
         var trust = RequestTrust<Int>(about: "https://a.example")
         _ = trust.assess(assessment(transport, verdict: verdict), for: 1)

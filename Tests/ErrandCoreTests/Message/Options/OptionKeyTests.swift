@@ -277,7 +277,7 @@ import Testing
 
     @Test func theSpanOfACallSupportsTheOptionsOfSpans() async throws {
         #if Telemetry
-        let request = request { $0.trace = .use(TraceOptions(bodySizes: true)) }
+        let request = request { $0.trace = .use(TraceOptions(recordsBodySizes: true)) }
         #expect(try await stub.traceCall().send(request).status == .ok)
         await #expect(throws: UnsupportedOptionError.self) { try await HTTPStack(stub).send(request) }
         #endif
