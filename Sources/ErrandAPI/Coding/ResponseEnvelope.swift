@@ -18,7 +18,7 @@ internal import ErrandFormats
 /// let user: User = try await client.get("/users/7")       // {"code": 0, "data": {"name": "Ada"}}
 /// ```
 ///
-/// Declare the envelope once, when you create the client. Each call of the client decodes the member `data`, or fails with the
+/// Declare the envelope once, when you create the client. Each call with a JSON output decodes the member `data`, or fails with the
 /// ``/ErrandCore/ServiceError`` of ``failure``. If the status is not 2xx, and the body is an envelope of at most 64 KiB, the call also
 /// fails with this error. If an endpoint has its own coding, this coding reads the envelope.
 ///

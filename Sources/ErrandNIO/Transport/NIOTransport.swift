@@ -24,11 +24,11 @@ internal import Synchronization
 /// Over TLS, HTTP/2 is used if the server chooses HTTP/2. Over HTTP/2, all requests to an origin share one connection, up to the number of
 /// streams that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
 /// response is received before its body is read. An unread body does not hold back other responses. If the server reports that a request
-/// was not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), the request
-/// is sent once more, whatever its method. If a request asks for another protocol (``ErrandCore/UpgradeRequest``), the request uses a
-/// connection of HTTP/1.1. If a server refuses a request with `HTTP_1_1_REQUIRED` ([RFC 9113, section
-/// 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)), the request is sent once more over a connection of HTTP/1.1. Further requests to
-/// the origin use HTTP/1.1 as long as that connection is open.
+/// was not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), and the
+/// body can be sent again, the request is sent once more, whatever its method. If a request asks for another protocol
+/// (``ErrandCore/UpgradeRequest``), the request uses a connection of HTTP/1.1. If a server refuses a request with `HTTP_1_1_REQUIRED` ([RFC
+/// 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)), and the body can be sent again, the request is sent once more over
+/// a connection of HTTP/1.1. Further requests to the origin use HTTP/1.1 as long as that connection is open.
 ///
 /// For a new origin, the transport opens one connection first, and all requests wait for this connection. If the server chooses HTTP/2
 /// during the TLS handshake, the requests share the connection. If the server chooses HTTP/1.1, the other connections are opened
