@@ -28,7 +28,7 @@ extension APIClient {
     /// With `retry` in the stack, each of these requests is a call that makes up to `maxAttempts` attempts.
     ///
     /// - Parameters:
-    ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
+    ///   - endpoint: the call; its output is decoded from every response whose status is neither 202 nor 304.
     ///   - policy: the waiting times and the timeout. Default: ``PollingPolicy/standard``.
     ///   - isDone: a closure that returns whether the work is done. The closure runs on the caller's actor, so a caller on the main actor
     ///     can update a model in the closure. If the work has failed, throw an error: the call fails with that error. Default: the first

@@ -1,5 +1,4 @@
-// These properties find failures that may be temporary. All code that sends a request again uses these properties for its
-// decision.
+// These properties find failures that may be temporary. The code that repeats a failed request uses these properties for its decision.
 
 extension HTTPResponse.Status {
     /// Whether the same request may succeed later: true for 408, 425, 429, 500, 502, 503 and 504.
@@ -68,8 +67,8 @@ extension StatusError {
 
 /// A temporary refusal: a layer refused the request before sending it, and may accept the request later.
 ///
-/// The errors of `circuitBreaker` and `rateLimit` conform to this protocol. If the error of your own layer conforms to this
-/// protocol, an event stream connects again after that error.
+/// The errors of `circuitBreaker` and `rateLimit` conform to this protocol. If the error of your own layer conforms to this protocol, an
+/// event stream connects again after that error, and a download that resumes (`Download`) continues.
 public protocol TemporaryRefusal: RequestFailure {
     /// The time after which the layer may accept a request; `nil` if the time is not known.
     var retryAfter: Duration? { get }

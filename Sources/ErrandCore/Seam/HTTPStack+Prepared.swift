@@ -9,9 +9,9 @@ extension HTTPStack {
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?page=2' -H 'Accept: application/json' …
     /// ```
     ///
-    /// The request goes through the layers that apply to prepared requests (``HTTPMiddleware/appliesToPreparedRequests``): `server`,
-    /// `transformRequest`, `retry` (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. If a layer fetches a
-    /// token or another value for each request, the layer also fetches the value for a prepared request.
+    /// The request goes through the layers that apply to prepared requests (``HTTPMiddleware/appliesToPreparedRequests``): for example
+    /// `server`, `transformRequest`, `authenticate`, `retry` (which may attach an `Idempotency-Key`), and middleware of your own. If a
+    /// layer fetches a token or another value for each request, the layer also fetches the value for a prepared request.
     ///
     /// The request bypasses these layers: `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`, `coalesce`,
     /// `hedge`, `circuitBreaker`, `rateLimit`, `waitForNetwork`, `concurrencyLimit`, `delay`, `fallback` (its first sender is used) and

@@ -10,7 +10,7 @@ internal import Synchronization
 /// ```
 ///
 /// A body declares its length, if the length is known, and its ability to be sent again. Retry, redirects, authentication and resumed
-/// uploads check this declaration before they send the body again. Files and streams are never loaded completely.
+/// uploads check this declaration before they send the body again. Files and streams are read piece by piece while the body is sent.
 public struct RequestBody: Sendable {
     /// The ability of a body to be sent again.
     public struct Replay: Sendable, Hashable, CustomStringConvertible {

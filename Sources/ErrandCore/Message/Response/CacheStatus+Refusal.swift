@@ -34,8 +34,8 @@ extension CacheStatus {
         /// The request has credentials, the cache is shared, and the response does not permit storage ([RFC 9111, section
         /// 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)).
         case credentials = "authorization"
-        /// The cache does not store responses with the status 304. With `must-understand`, it also does not store a status whose rules it
-        /// does not implement.
+        /// The cache does not store responses with the status 304. If the response has `must-understand`, the cache also stores no response
+        /// with a status whose rules the cache does not implement.
         case status
         /// The server states no lifetime, and the status does not permit a lifetime that the cache chooses.
         case noLifetime = "no-lifetime"
