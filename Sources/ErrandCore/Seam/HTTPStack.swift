@@ -108,7 +108,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// The capabilities of the transport at the bottom.
     public var capabilities: TransportCapabilities { list.base.capabilities }
 
-    /// Sends `request` through every layer. Middleware never runs on the caller's actor.
+    /// Sends `request` through the layers, from the outermost layer to the transport. Middleware never runs on the caller's actor.
     ///
     /// The outermost stack of a call checks the options of the request. ``RequestOptions/timeout`` applies with and without a
     /// `timeout` middleware.

@@ -39,7 +39,7 @@ extension NIOTransport {
         ///
         /// Sharing has risks. One address and one certificate may belong to servers of several tenants. A server that chooses the tenant
         /// only by the name in the TLS handshake responds to a request for another host with the status 421 ([RFC 9110, section
-        /// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server sends a wrong response. After a
+        /// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server may send a wrong response. After a
         /// 421, the request is sent again over a connection to its own host, if its body can be sent again. After that, this host shares no
         /// connection. The transport remembers the last 1024 hosts that share no connection. A lost connection fails the requests of all
         /// its hosts.
