@@ -38,7 +38,7 @@ public protocol ResponseEnvelope: Decodable, Sendable {
 
     /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, write `responseData` for the
     /// member `response_data`. `["data"]` by default. Empty if the members of the data are on the same level as the members of the
-    /// envelope. In that case, the output declares the members that it needs.
+    /// envelope. If the list of names is empty, the output declares the members that it needs.
     static var dataPath: [String] { get }
 }
 

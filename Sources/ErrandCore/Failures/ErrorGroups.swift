@@ -25,9 +25,9 @@ extension Error {
     /// Whether the device is known to be offline.
     ///
     /// True for ``TransportError`` with the code `notConnected`, and with `timedOut` in the phase ``ExchangePhase/connectivity``. Also true
-    /// if a token could not be refreshed because of one of these failures. In these cases, ``isConnectivityError`` is true too. False if a
-    /// host name could not be looked up: the device may be offline, but the cause is not known. With `waitForNetwork` in the stack, the
-    /// cause is known: the property is true if no network path was available after the wait.
+    /// if a token could not be refreshed because of one of these failures. If this property is true, ``isConnectivityError`` is true too.
+    /// False if a host name could not be looked up: the device may be offline, but the cause is not known. With `waitForNetwork` in the
+    /// stack, the cause is known: the property is true if no network path was available after the wait.
     ///
     /// ```swift
     /// } catch where error.isOffline {

@@ -14,7 +14,8 @@ internal import Synchronization
 ///
 /// A download resumes by a range request with `If-Range` and a strong validator ([RFC 9110, section
 /// 13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)). The download starts from the first byte if the server sends no strong
-/// validator, if the server ignores ranges, or if the content has changed. In these cases, no byte of the earlier content stays.
+/// validator, if the server ignores ranges, or if the content has changed. After a start from the first byte, no byte of the earlier
+/// content stays.
 ///
 /// The journal has neither the URL nor a header field of the request. The app's folder may move between two runs.
 ///

@@ -8,8 +8,8 @@
 ///
 /// All attempts of a call have the same key. A new call has a new key.
 ///
-/// If a redirect with the status 307 or 308 leads to another origin, the request keeps the field. In this case, the other origin processes
-/// the call, and must recognize a repeated request too.
+/// If a redirect with the status 307 or 308 leads to another origin, the request keeps the field. The other origin processes the call, and
+/// must recognize a repeated request too.
 ///
 /// The field contains the key without quotation marks, because most servers expect this form. The draft requires quotation marks: see
 /// ``quoted``.

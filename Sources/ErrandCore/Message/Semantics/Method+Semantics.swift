@@ -26,8 +26,8 @@ extension HTTPRequest.Method {
 
     /// Returns the number of bytes that the body of a response may have; `nil` if the number is not known.
     ///
-    /// In a response to HEAD, and in a 304 response, `Content-Length` describes a body that is not sent
-    /// ([RFC 9110, section 8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)). In both cases, the result is `nil`.
+    /// In a response to HEAD, and in a 304 response, `Content-Length` describes a body that is not sent ([RFC 9110, section
+    /// 8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)). For a HEAD request and for a 304 response, the result is `nil`.
     ///
     /// - Parameters:
     ///   - status: the code of the response.
