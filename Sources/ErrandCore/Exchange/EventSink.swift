@@ -126,7 +126,7 @@ public struct ExchangeEvent: Sendable {
     /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision``, ``Kind/hstsDecision``,
     /// ``Kind/authenticationDecision``, ``Kind/cookieDecision`` and ``Kind/cacheDecision``.
     public var decision: Decision? { details?.decision }
-    /// The number that `number()` gave the request; `nil` without `number()`.
+    /// The number that `number()` gave the request; `nil` if the stack has no `number()`.
     public var number: Int? { labels?.number }
     /// The tags of the request, without secrets.
     public var tags: [String: String] { labels?.tags ?? [:] }

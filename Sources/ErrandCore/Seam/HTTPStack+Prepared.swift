@@ -23,8 +23,8 @@ extension HTTPStack {
     /// request to a sender other than `next`, that sender gets the request. If a middleware sends several copies of the request, the first
     /// copy that reaches the transport is returned.
     ///
-    /// To send the call afterwards, send the original request. The layers would change a prepared request a second time. The prepared
-    /// request has the deadline and the event sink of the original request.
+    /// To send the call later, send the original request. The layers would change a prepared request a second time. The prepared request
+    /// has the deadline and the event sink of the original request.
     ///
     /// - Returns: the request as it reaches the innermost sender, usually the transport.
     /// - Throws: ``InvalidURLError`` and ``UnsupportedOptionError``, as ``send(_:)`` does; `CancellationError`; any error of a

@@ -166,7 +166,7 @@ public struct RequestBody: Sendable {
         RequestBody(.stream { _ in SequenceBodySource(sequence) }, length: length, replay: .oneShot)
     }
 
-    /// Returns a body from a stream. The stream is opened anew each time the body is sent.
+    /// Returns a body from a stream. The stream is opened each time the body is sent.
     ///
     /// - Parameters:
     ///   - length: the length in bytes. `nil`, the default, means that the length is unknown. A negative number, such as

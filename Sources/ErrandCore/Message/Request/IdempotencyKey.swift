@@ -85,7 +85,7 @@ extension Request {
     /// Adds the field `Idempotency-Key` if the request's options or the policy for its method ask for a key.
     ///
     /// - Parameter methods: the methods for which the policy asks for a key. Idempotent methods are ignored.
-    /// - Returns: whether the request has the field afterwards.
+    /// - Returns: whether the request has the field after the call of this function.
     public mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
         if hasIdempotencyKey { return true }
         guard let key = options.idempotencyKey ?? (methods.contains(method) && !method.isIdempotent ? .attached : nil) else { return false }
