@@ -9,7 +9,7 @@ extension HTTPStack {
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?page=2' -H 'Accept: application/json' …
     /// ```
     ///
-    /// The request goes through the layers that apply to prepared requests (``HTTPMiddleware/appliesToPreparedRequests``): for example
+    /// The request goes through the layers that apply to prepared requests (``HTTPMiddleware/appliesToPreparedRequests``). Examples are
     /// `server`, `transformRequest`, `authenticate`, `retry` (which may attach an `Idempotency-Key`), and middleware of your own. If a
     /// layer fetches a token or another value for each request, the layer also fetches the value for a prepared request.
     ///

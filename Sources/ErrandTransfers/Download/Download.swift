@@ -119,7 +119,7 @@ public final class Download: Sendable {
     /// - Throws: one of these errors:
     ///   - ``TransferError``, ``/ErrandCore/FileWriteError`` and `CancellationError`
     ///   - ``/ErrandCore/TransportError``, ``/ErrandCore/StatusError`` and other errors of the sender, if the policy does not continue
-    ///     after the error, or after too many failures without progress
+    ///     after the error, or if there were too many failures without progress
     ///   - the errors of the closure that makes the request
     @concurrent public func file() async throws -> DownloadedFile {
         // A second call must not change the states of the first call.

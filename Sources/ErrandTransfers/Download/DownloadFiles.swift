@@ -156,7 +156,7 @@ final class DownloadFiles: Sendable {
         let (needed, isTooMany) = max(0, total - present).addingReportingOverflow(Self.spareBytes)
         guard isTooMany || needed > free else { return }
         throw TransferError(
-            .noSpace, "the download needs \((total - min(present, total)).counted("byte")), and the disk has \(free.counted("byte"))",
+            .noSpace, "the download needs \((total - min(present, total)).counted("byte")), and the disk has \(free.counted("free byte"))",
             resumption: self.record)
     }
 

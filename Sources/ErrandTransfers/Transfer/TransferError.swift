@@ -4,7 +4,7 @@ internal import ErrandFormats
 /// The error for a transfer that can't continue.
 ///
 /// ```
-/// GET https://a.example/archive.zip: no space: the download needs 734003200 bytes, and the disk has 1048576 bytes; archive.zip, …
+/// GET https://a.example/archive.zip: no space: the download needs 734003200 bytes, and the disk has 1048576 free bytes; archive.zip, …
 /// GET https://a.example/archive.zip: content changed: the content has another validator than the bytes on the disk
 /// ```
 ///
