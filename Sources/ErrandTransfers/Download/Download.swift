@@ -12,7 +12,7 @@ internal import Synchronization
 /// When the content is complete, the partial file gets its final name, and the journal is removed. To resume in a later run, create a
 /// download with the same target, and call ``file()``.
 ///
-/// A download resumes by a range request with `If-Range` and a strong validator ([RFC 9110, section
+/// To resume, a download sends a range request with `If-Range` and a strong validator ([RFC 9110, section
 /// 13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)). The download starts from the first byte if the server sends no strong
 /// validator, if the server ignores ranges, or if the content has changed. After a start from the first byte, no byte of the earlier
 /// content stays.

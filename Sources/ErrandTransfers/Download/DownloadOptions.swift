@@ -16,11 +16,11 @@ public struct DownloadOptions: Sendable {
     /// journal. Default: `fail`.
     public var unreadableJournal: Fallback
     /// The behavior if the content has changed, or if the server can't continue the bytes on the disk. Default: `startAgain`. If the bytes
-    /// have no strong validator, the download starts from the first byte with both values.
+    /// have no strong validator, the download always starts from the first byte.
     public var changedContent: Fallback
     /// Whether the request asks for a digest of the content (`Want-Repr-Digest`, [RFC 9530, section
-    /// 4](https://www.rfc-editor.org/rfc/rfc9530#section-4)). Default: false. With both values, a SHA-256 or SHA-512 digest that the server
-    /// sends is checked. The check needs the trait `Auth` or `NIO`.
+    /// 4](https://www.rfc-editor.org/rfc/rfc9530#section-4)). Default: false. Even if the request does not ask, a SHA-256 or SHA-512 digest
+    /// that the server sends is checked. The check needs the trait `Auth` or `NIO`.
     public var wantsDigest: Bool
 
     /// Creates options. For each parameter, see the property of the same name.
