@@ -38,14 +38,14 @@ extension TransportError {
 
     /// Whether the request may be sent again immediately, with any method.
     ///
-    /// True if the connection was lost before anything was sent. Also true if the server reported that it did not process the request ([RFC
-    /// 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// True if the connection was lost before anything was sent. The property is also true if the server reported that it did not process
+    /// the request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
 
     /// Whether the failure may be temporary if an earlier request to this server has succeeded.
     ///
-    /// True for a transient failure. Also true for a failure of TLS or of a proxy before the request was sent, because TLS or the
-    /// proxy worked earlier.
+    /// True for a transient failure. The property is also true for a failure of TLS or of a proxy before the request was sent, because TLS
+    /// or the proxy worked earlier.
     public var isTransientAfterSuccess: Bool {
         code.isTransient || ([.tls, .proxy].contains(code) && !mayHaveBeenProcessed)
     }

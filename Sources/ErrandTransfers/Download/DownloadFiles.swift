@@ -37,7 +37,8 @@ final class DownloadFiles: Sendable {
     ///
     /// - Parameters:
     ///   - path: the path of the finished file.
-    ///   - resuming: the description that the app has kept. Used if there is no readable journal, and both file names are the same.
+    ///   - resuming: the description that the app has kept. The description is used if there is no readable journal, and the file name is
+    ///     the same.
     ///   - replacesJournal: whether an unreadable journal means that the download starts from the first byte.
     /// - Throws: ``TransferError``; `FileWriteError`.
     static func open(
