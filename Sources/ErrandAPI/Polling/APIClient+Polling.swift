@@ -18,8 +18,8 @@ extension APIClient {
     /// - For a 202, the condition is not called, and the body is not decoded: a progress in such a body is not shown. To show that
     ///   progress, call ``response(_:)`` in a loop of your own: the function decodes the body of a 202 too.
     /// - Any other response is decoded, and `isDone` decides whether the work is done.
-    /// - The next request is sent after the time in `Retry-After`. Without this field, the request is sent after the backoff.
-    ///   If the timeout would pass before the next request, the call fails immediately.
+    /// - The next request is sent after the time in `Retry-After`. If `Retry-After` is missing, the request is sent after the backoff. If
+    ///   the timeout would pass before the next request, the call fails immediately.
     /// - If a response with the status 200 has an `ETag`, the next request has `If-None-Match`. A response to this request with the status
     ///   304 means that the earlier response is still current.
     /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. If the first

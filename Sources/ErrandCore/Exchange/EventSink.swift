@@ -133,7 +133,7 @@ public struct ExchangeEvent: Sendable {
     /// The failure; only with ``Kind/end`` and ``Kind/callEnd``, and `nil` for success.
     public let failure: (any Error)?
 
-    /// The values that only a few kinds of events have. These values are stored separately, so that all other events are small.
+    /// The values that only a few kinds of events have. The rare values are stored separately, so that all other events are small.
     private final class Details: Sendable {
         let response: HTTPResponse?
         let connection: ConnectionInfo?

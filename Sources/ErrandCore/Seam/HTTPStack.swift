@@ -86,8 +86,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// writes the problems to standard error. An order problem never makes a request fail.
     ///
     /// If a stack is derived from another stack, such as the stack of an `APIClient`, only new problems are reported. Together, these
-    /// stacks report at most 64 problems. This setting also applies to the stacks that are derived from the returned stack, and to
-    /// ``sorted(around:defaults:)``.
+    /// stacks report at most 64 problems. The choice not to report also applies to the stacks that are derived from the returned stack, and
+    /// to ``sorted(around:defaults:)``.
     public func ignoringOrderProblems() -> HTTPStack { HTTPStack(top: top, list.ignoringOrderProblems) }
 
     private init(_ list: LayerList) { self.init(top: list.folded, list) }

@@ -35,9 +35,8 @@ public struct TLSSettings: Sendable, Hashable {
     public var pins: CertificatePins?
     /// The hosts whose certificates are not checked; no hosts by default. **Only for tests.**
     ///
-    /// For these hosts, anybody on the network path can present any certificate, read every request with its
-    /// credentials, and change every response. Expired certificates, certificates of an unknown authority, and certificates for
-    /// another host are all accepted.
+    /// For an unchecked host, anybody on the network path can present any certificate, read every request with its credentials, and change
+    /// every response. Expired certificates, certificates of an unknown authority, and certificates for another host are all accepted.
     ///
     /// The hosts of this computer are ``UncheckedHosts/loopback``. List any other host by its full name, with
     /// ``UncheckedHosts/hosts(_:)``. There is no wildcard. After a redirect to another host, the certificate is checked as usual.

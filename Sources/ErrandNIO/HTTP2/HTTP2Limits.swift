@@ -73,7 +73,8 @@ extension NIOHTTP2Handler {
         connection.headerBlockValidation = .disabled
         connection.contentLengthValidation = .disabled
         connection.maximumSequentialContinuationFrames = max(5, headBytes / HTTP2Limits.frameBytes + 2)
-        // A server may send frames before it receives a reset. These frames must not end the connection.
+        // A server may send frames before it receives a reset. Frames that the server sends before it receives a reset must not end the
+        // connection.
         connection.maximumRecentlyResetStreams = 2048
         connection.maximumSequentialEmptyDataFrames = 100
         // Some servers send a ping with each batch of data.

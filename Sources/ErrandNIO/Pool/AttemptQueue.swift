@@ -138,7 +138,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     }
 
     /// The attempts in the order in which surplus attempts are cancelled. The attempts whose waiters are no longer queued come before the
-    /// attempts whose waiters are queued. In both groups, the latest attempt comes first.
+    /// attempts whose waiters are queued. Among attempts of one kind, the latest attempt comes first.
     var dispensableAttempts: [Int] {
         let made = attempts.filter { $0.value != 0 }
         let (waiting, spare) = (made.filter { isWaiting($0.value) }.keys, made.filter { !isWaiting($0.value) }.keys)

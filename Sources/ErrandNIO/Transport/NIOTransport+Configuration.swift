@@ -44,7 +44,7 @@ extension NIOTransport {
         /// connection. The transport remembers the last 1024 hosts that share no connection. A lost connection fails the requests of all
         /// its hosts.
         ///
-        /// The setting requires ``allowsHTTP2``. This setting can't be combined with ``unixSocketPath`` or a client
+        /// The setting requires ``allowsHTTP2``. ``sharesConnectionsAcrossHosts`` can't be combined with ``unixSocketPath`` or a client
         /// certificate.
         public var sharesConnectionsAcrossHosts = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. The duration must be more than zero.

@@ -149,17 +149,18 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
     /// try await transport.preconnect(to: Origin("https://a.example"), count: 2)
     /// ```
     ///
-    /// The transport opens connections until the origin has `count` idle connections. This number includes connections that are being
-    /// opened. The limits ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections`` apply: no connection is opened
-    /// beyond these limits. The connections are closed after ``Configuration/idleTimeout``. Until then, requests may use the
+    /// The transport opens connections until the origin has `count` idle connections. Connections that are being opened count as idle
+    /// connections. The limits ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections`` apply: no connection is
+    /// opened beyond these limits. The connections are closed after ``Configuration/idleTimeout``. Until then, requests may use the
     /// connections.
     ///
     /// - Parameters:
     ///   - origin: the scheme, host and port to connect to.
     ///   - count: the number of idle connections to have. Default: 1. With zero or a negative number, the call does nothing.
-    /// - Throws: ``ErrandCore/TransportError`` if a new connection fails, or if the transport was shut down. This error has no request, and
-    ///   its description begins with the origin. `CancellationError` if the task is cancelled. Connections that were opened before the
-    ///   error stay open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't be used.
+    /// - Throws: ``ErrandCore/TransportError`` if a new connection fails, or if the transport was shut down. The
+    ///   ``ErrandCore/TransportError`` has no request, and its description begins with the origin. `CancellationError` if the task is
+    ///   cancelled. Connections that were opened before the error stay open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a
+    ///   proxy that can't be used.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
         try await owner.pool.preconnect(to: owner.pool.makeRoute(to: origin), count: count)

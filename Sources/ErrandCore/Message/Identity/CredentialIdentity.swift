@@ -41,7 +41,7 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     ///   - account: the name of the account that all runs and processes of the app use, such as the identifier of a user. The
     ///     name must not be secret, and no two accounts may have the same name. Names are compared octet by octet: two Unicode
     ///     normal forms of a name are two accounts.
-    ///   - parts: further texts for the comparison of identities in this process, such as the password. These texts are not part of
+    ///   - parts: further texts for the comparison of identities in this process, such as the password. The further texts are not part of
     ///     ``canonicalOctets``.
     public init(scheme: String, account: String, _ parts: String...) {
         self.scheme = OctetKey(scheme)
