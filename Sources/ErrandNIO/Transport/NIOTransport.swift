@@ -36,8 +36,8 @@ internal import Synchronization
 /// immediately. The transport remembers the choices of the last 1024 origins.
 public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStringConvertible, HidesStorage {
     private let owner: TransportOwner
-    /// A task executor for each event loop. A call on one of these executors prefers connections of the same event loop. Over such a
-    /// connection, the call does not change threads.
+    /// A task executor for each event loop. A call on one of these executors prefers connections of the same event loop. Over a connection
+    /// of its own loop, the call does not change threads.
     public let executors: [EventLoopExecutor]
 
     /// Creates a transport with the default ``Configuration``.
