@@ -85,8 +85,9 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 400 to 499.
     ///
-    /// True for a ``StatusError`` or a ``ServiceError`` with one of these statuses (``ServiceError/equivalentStatus``), and for the error of a
-    /// response validator whose retries are used up. The property is also true if the refresh of a token failed with one of these statuses.
+    /// True for a ``StatusError`` or a ``ServiceError`` with one of these statuses (``ServiceError/equivalentStatus``), and for the error
+    /// of a response validator whose retries are used up. The property is also true if the refresh of a token failed with one of these
+    /// statuses.
     public var isClientError: Bool { refusedStatus?.kind == .clientError }
 
     /// Whether the server requires credentials, or refused the credentials of the request: the status 401.
@@ -114,9 +115,9 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
-    /// True for a ``StatusError`` or a ``ServiceError`` with one of these statuses (``ServiceError/equivalentStatus``), and for the error of a
-    /// response validator whose retries are used up. The property is also true if the refresh of a token failed with one of these statuses.
-    /// The property is false for the 504 of a cache that has no usable response.
+    /// True for a ``StatusError`` or a ``ServiceError`` with one of these statuses (``ServiceError/equivalentStatus``), and for the error
+    /// of a response validator whose retries are used up. The property is also true if the refresh of a token failed with one of these
+    /// statuses. The property is false for the 504 of a cache that has no usable response.
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
     /// The status that made the call fail; `nil` if the call failed for another reason.
