@@ -74,13 +74,13 @@ internal import FoundationNetworking
         let takesKeys = isTaken { $0.clientCertificate = TLSSettings.ClientCertificate(chainPEMFile: "/a.pem", keyPEMFile: "/a.key") }
         if takesKeys { return "all" }
         return taken.allSatisfy { $0 }
-            ? "all but PEM files of client certificates" : taken.contains(true) ? "some" : "the initializer throws"
+            ? "all settings except PEM files of client certificates" : taken.contains(true) ? "some" : "the initializer throws an error"
     }
 
     private func differences(of abilities: SessionAbilities, informational: String, timings: String) throws -> [String: String] {
         let capabilities = abilities.capabilities
         return [
-            "A body is received no faster than it is read": yes(capabilities.contains(.streamingDownload)),
+            "The transport receives a body only as fast as the app reads the body": yes(capabilities.contains(.streamingDownload)),
             "Deadlines and phase timeouts are enforced by": yes(
                 capabilities.isSuperset(of: [.deadlines, .phaseTimeouts]), "the transport", else: "the stack"),
             "Connecting and waiting for the response have separate phase timeouts": yes(capabilities.contains(.phaseEvents)),
@@ -113,7 +113,7 @@ internal import FoundationNetworking
         #endif
         let capabilities = try await withTransport(NIOTransport()) { $0.capabilities }
         let nio: [String: String] = [
-            "A body is received no faster than it is read": yes(capabilities.contains(.streamingDownload)),
+            "The transport receives a body only as fast as the app reads the body": yes(capabilities.contains(.streamingDownload)),
             "Deadlines and phase timeouts are enforced by": yes(
                 capabilities.isSuperset(of: [.deadlines, .phaseTimeouts]), "the transport", else: "the stack"),
             "Connecting and waiting for the response have separate phase timeouts": yes(capabilities.contains(.phaseEvents)),

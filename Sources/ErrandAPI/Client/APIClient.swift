@@ -40,7 +40,7 @@ public import ErrandCore
 public struct APIClient: Sendable {
     /// The stack that sends the requests.
     public let stack: HTTPStack
-    /// The JSON coding of calls. The same coding applies if the app later decodes a response, or the body of an error.
+    /// The JSON coding of calls. If the app later decodes a response, or the body of an error, the JSON coding of the client applies too.
     public let jsonCoding: JSONCoding
     /// The largest size in bytes of a body to decode. A larger body is refused.
     public let bodyLimitBytes: Int

@@ -198,7 +198,7 @@ extension ResponseDecoding where Output: Decodable {
         }
     }
 
-    /// If the body is empty and the output is an optional, returns the output `nil`. In all other cases, there is no result.
+    /// If the body is empty and the output is an optional, returns the output `nil`. For any other body or output, there is no result.
     private static func empty(_ data: Data) throws -> Output? {
         guard data.isEmpty, let optional = Output.self as? any ExpressibleByNilLiteral.Type else { return nil }
         let none: Output = try cast(optional.init(nilLiteral: ()))

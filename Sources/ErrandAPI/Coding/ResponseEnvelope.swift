@@ -18,7 +18,7 @@ internal import ErrandFormats
 /// let user: User = try await client.get("/users/7")       // {"code": 0, "data": {"name": "Ada"}}
 /// ```
 ///
-/// Declare the envelope once, when you create the client. Each call of the client decodes the member `data`, or fails with the
+/// Declare the envelope once, when you create the client. Each call with a JSON output decodes the member `data`, or fails with the
 /// ``/ErrandCore/ServiceError`` of ``failure``. If the status is not 2xx, and the body is an envelope of at most 64 KiB, the call also
 /// fails with this error. If an endpoint has its own coding, this coding reads the envelope.
 ///
@@ -38,7 +38,7 @@ public protocol ResponseEnvelope: Decodable, Sendable {
 
     /// The names of the members that lead to the data, as the client's coding reads them: with `.snakeCase`, write `responseData` for the
     /// member `response_data`. `["data"]` by default. Empty if the members of the data are on the same level as the members of the
-    /// envelope. In that case, the output declares the members that it needs.
+    /// envelope. If the list of names is empty, the output declares the members that it needs.
     static var dataPath: [String] { get }
 }
 

@@ -1,6 +1,6 @@
 public import ErrandCore
 
-// This file has one factory for each method and each kind of output: a JSON value, or no value.
+// This file has two factories for each method except HEAD and OPTIONS: one returns a JSON value, and the other returns no value.
 
 // MARK: - With a value
 

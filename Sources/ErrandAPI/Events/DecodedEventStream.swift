@@ -12,8 +12,8 @@ internal import ErrandFormats
 ///
 /// The sequence reads an ``EventStream``. The payloads of events of all types are decoded. Events with an empty payload are skipped. If a
 /// terminator is set, the sequence ends at the event whose payload equals the terminator. If the stream ends permanently before the
-/// terminator, the sequence throws an ``EventStreamError``. Therefore an incomplete result is never mistaken for a complete result. After
-/// the status 204, the sequence ends without an error.
+/// terminator, the sequence throws an ``EventStreamError``. Therefore an incomplete result does not look complete. There is one exception:
+/// if the server responds with the status 204, the sequence ends without an error.
 public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = Value
     public typealias Failure = any Error

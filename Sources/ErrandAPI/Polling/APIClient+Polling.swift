@@ -18,8 +18,8 @@ extension APIClient {
     /// - For a 202, the condition is not called, and the body is not decoded: a progress in such a body is not shown. To show that
     ///   progress, call ``response(_:)`` in a loop of your own: the function decodes the body of a 202 too.
     /// - Any other response is decoded, and `isDone` decides whether the work is done.
-    /// - The next request is sent after the time in `Retry-After`. Without this field, the request is sent after the backoff.
-    ///   If the timeout would pass before the next request, the call fails immediately.
+    /// - The next request is sent after the time in `Retry-After`. If `Retry-After` is missing, the request is sent after the backoff. If
+    ///   the timeout would pass before the next request, the call fails immediately.
     /// - If a response with the status 200 has an `ETag`, the next request has `If-None-Match`. A response to this request with the status
     ///   304 means that the earlier response is still current.
     /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. If the first
@@ -28,7 +28,7 @@ extension APIClient {
     /// With `retry` in the stack, each of these requests is a call that makes up to `maxAttempts` attempts.
     ///
     /// - Parameters:
-    ///   - endpoint: the call; its output is decoded from every response whose status is not 202.
+    ///   - endpoint: the call; its output is decoded from every response whose status is neither 202 nor 304.
     ///   - policy: the waiting times and the timeout. Default: ``PollingPolicy/standard``.
     ///   - isDone: a closure that returns whether the work is done. The closure runs on the caller's actor, so a caller on the main actor
     ///     can update a model in the closure. If the work has failed, throw an error: the call fails with that error. Default: the first

@@ -25,10 +25,10 @@ public struct JSONCoding: Sendable {
         /// Text in the form of [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as
         /// `2026-11-21T12:36:00Z`. Fractions of a second are accepted when a date is read, but are not written.
         ///
-        /// These forms are read too: `t` and `z`, a space instead of the `T`, and offsets such as `+0100` and `+01`. A date without a
-        /// time zone is refused: see ``iso8601(assuming:)``. A nonexistent date, such as 30 February, is refused too. The seconds may
-        /// be 60 only at the end of a month in UTC. A time with 60 seconds is read as the first second of the next month. A text of more
-        /// than 128 bytes is refused.
+        /// The coding also reads `t` and `z`, a space instead of the `T`, and offsets such as `+0100` and `+01`. A date without a time zone
+        /// is refused: see ``iso8601(assuming:)``. A nonexistent date, such as 30 February, is refused too. The seconds may be 60 only at
+        /// the end of a month in UTC. A time with 60 seconds is read as the first second of the next month. A text of more than 128 bytes
+        /// is refused.
         ///
         /// The calendar is the Gregorian calendar, also before 1582, so that a date is written as it was read. If a date
         /// is outside the years 0000 to 9999 in UTC, or is not a finite number, encoding the date throws an `EncodingError`.
@@ -184,8 +184,8 @@ public struct JSONCoding: Sendable {
     /// - Throws: `DecodingError`. These texts are refused, in addition to the texts that the decoder refuses:
     ///   - Text that nests deeper than 128 levels (64 for a ``/ErrandFormats/JSONValue``), because recursive types need stack for
     ///     each level.
-    ///   - A member's name that is longer than 256 bytes and not ASCII, or a string with more than 128 combining marks in a row. Such
-    ///     text is slow to compare.
+    ///   - A member's name that is longer than 256 bytes and not ASCII, or a string with more than 128 combining marks in a row. Long names
+    ///     and runs of marks are slow to compare.
     ///   - Text that is not UTF-8 ([RFC 8259, section 8.1](https://www.rfc-editor.org/rfc/rfc8259#section-8.1)).
     public func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         // A `JSONValue` is parsed directly, because the settings of the decoder have no effect on a `JSONValue`. A decoder would

@@ -82,7 +82,7 @@ public struct CallOutcome: Sendable {
     public let response: Response?
     /// Whether the connection has changed to another protocol. If true, the call has ended with the head of the response.
     public let isUpgraded: Bool
-    /// The end of the exchange on the wire; `nil` without a response. After an upgrade, the exchange is treated as complete.
+    /// The end of the exchange on the wire; `nil` if there was no response. After an upgrade, the exchange is treated as complete.
     public let exchange: ExchangeLifetime.Outcome?
     /// The sizes of the bodies on the wire, if the transport knows them.
     public let sizes: ExchangeLifetime.BodySizes

@@ -115,8 +115,8 @@ public struct ExchangeTimings: Sendable, Hashable {
     /// The phases of the exchange and their durations: `queue`, `dns`, `connect` and `tls`, then `send`, `wait` and `receive`. The
     /// exchange ended in the last phase of the list.
     ///
-    /// If the transport reports the steps of connecting and a connection was opened, each step is a phase. In this case, `queue` is the
-    /// rest of the time before the request is sent. This rest includes:
+    /// If the transport reports the steps of connecting and a connection was opened, each step is a phase. With these phases, `queue` is
+    /// the rest of the time before the request is sent. This rest includes:
     /// - the wait in the queue for a connection
     /// - reading the trusted certificates before the first handshake
     /// - attempts to connect before the last attempt

@@ -126,14 +126,14 @@ public struct ExchangeEvent: Sendable {
     /// The decision; only with ``Kind/retryDecision``, ``Kind/redirectDecision``, ``Kind/hstsDecision``,
     /// ``Kind/authenticationDecision``, ``Kind/cookieDecision`` and ``Kind/cacheDecision``.
     public var decision: Decision? { details?.decision }
-    /// The number that `number()` gave the request; `nil` without `number()`.
+    /// The number that `number()` gave the request; `nil` if the stack has no `number()`.
     public var number: Int? { labels?.number }
     /// The tags of the request, without secrets.
     public var tags: [String: String] { labels?.tags ?? [:] }
     /// The failure; only with ``Kind/end`` and ``Kind/callEnd``, and `nil` for success.
     public let failure: (any Error)?
 
-    /// The values that only a few kinds of events have. These values are stored separately, so that all other events are small.
+    /// The values that only a few kinds of events have. The rare values are stored separately, so that all other events are small.
     private final class Details: Sendable {
         let response: HTTPResponse?
         let connection: ConnectionInfo?

@@ -5,9 +5,8 @@ extension Error {
     /// Whether the server could not be reached, or the connection to the server was lost.
     ///
     /// True for ``TransportError`` with the codes `notConnected`, `cannotFindHost`, `cannotConnect` and `connectionLost`, and with
-    /// `timedOut` in the phases ``ExchangePhase/connect`` and ``ExchangePhase/connectivity``. Also true if a token could not be refreshed
-    /// because of one of these failures.
-    /// False for a failure of TLS or of a proxy, and for a timeout in another phase.
+    /// `timedOut` in the phases ``ExchangePhase/connect`` and ``ExchangePhase/connectivity``. The property is also true if the refresh of a
+    /// token failed with one of these errors. False for a failure of TLS or of a proxy, and for a timeout in another phase.
     ///
     /// With `connectionLost`, the server was reached and may have processed the request: check ``RequestFailure/delivery`` before
     /// you send the request again.
@@ -24,10 +23,10 @@ extension Error {
 
     /// Whether the device is known to be offline.
     ///
-    /// True for ``TransportError`` with the code `notConnected`, and with `timedOut` in the phase ``ExchangePhase/connectivity``. Also true
-    /// if a token could not be refreshed because of one of these failures. In these cases, ``isConnectivityError`` is true too. False if a
-    /// host name could not be looked up: the device may be offline, but the cause is not known. With `waitForNetwork` in the stack, the
-    /// cause is known: the property is true if no network path was available after the wait.
+    /// True for ``TransportError`` with the code `notConnected`, and with `timedOut` in the phase ``ExchangePhase/connectivity``. The
+    /// property is also true if the refresh of a token failed with one of these errors. If this property is true, ``isConnectivityError``
+    /// is true too. False if a host name could not be looked up: the device may be offline, but the cause is not known. With
+    /// `waitForNetwork` in the stack, the cause is known: the property is true if no network path was available after the wait.
     ///
     /// ```swift
     /// } catch where error.isOffline {
@@ -48,7 +47,7 @@ extension Error {
     ///   phase
     /// - ``StatusError`` with a status for which `HTTPResponse.Status.isTransient` is true, except the 504 of a cache that has no usable
     ///   response
-    /// - a token that could not be refreshed because of one of these failures of the transport
+    /// - a refresh of a token that failed with one of these errors of the transport
     /// - polling whose timeout passed
     ///
     /// False for:
@@ -74,9 +73,8 @@ extension Error {
 
     /// Whether a deadline or a timeout of the client passed, in any phase.
     ///
-    /// True for ``TransportError`` with the code `timedOut`, and for the error of polling after its timeout has passed. Also true
-    /// if a token could not be refreshed because of one of these failures. False for the statuses 408 and 504, because the server
-    /// responded.
+    /// True for ``TransportError`` with the code `timedOut`, and for the error of polling after its timeout has passed. The property is
+    /// also true if the refresh of a token failed because of a timeout. False for the statuses 408 and 504, because the server responded.
     public var isTimeout: Bool {
         let error = decidingError
         return (error as? TransportError)?.code == .timedOut || (error as? any TimeoutFailure)?.isFailureOfTimeout == true
@@ -87,15 +85,16 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 400 to 499.
     ///
-    /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true if a token could
-    /// not be refreshed because of a response with one of these statuses.
+    /// True for a ``StatusError`` or a ``ServiceError`` with one of these statuses (``ServiceError/equivalentStatus``), and for the error
+    /// of a response validator whose retries are used up. The property is also true if the refresh of a token failed with one of these
+    /// statuses.
     public var isClientError: Bool { refusedStatus?.kind == .clientError }
 
     /// Whether the server requires credentials, or refused the credentials of the request: the status 401.
     ///
     /// True for ``StatusError`` with the status 401, and for ``ServiceError`` if its ``ServiceError/equivalentStatus`` is 401. If a
-    /// ``ServiceError`` has no equivalent status, the status of its response counts. Also true if a token could not be refreshed because of
-    /// the status 401. False if a token could not be refreshed because of the network or of another status.
+    /// ``ServiceError`` has no equivalent status, the status of its response counts. If the refresh of a token failed with the status 401,
+    /// the property is true. If the refresh failed because of the network or with another status, the property is false.
     public var isUnauthorized: Bool { refusedStatus == .unauthorized }
 
     /// Whether a person must sign in before the call can succeed.
@@ -116,8 +115,9 @@ extension Error {
 
     /// Whether the call failed because of a response with a status from 500 to 599.
     ///
-    /// True for ``StatusError``, and for the error of a response validator whose retries are used up. Also true if a token could
-    /// not be refreshed because of a response with one of these statuses.
+    /// True for a ``StatusError`` or a ``ServiceError`` with one of these statuses (``ServiceError/equivalentStatus``), and for the error
+    /// of a response validator whose retries are used up. The property is also true if the refresh of a token failed with one of these
+    /// statuses. The property is false for the 504 of a cache that has no usable response.
     public var isServerError: Bool { refusedStatus?.kind == .serverError }
 
     /// The status that made the call fail; `nil` if the call failed for another reason.

@@ -307,7 +307,7 @@ public struct FailureNumber: RawRepresentable, Hashable, Comparable, Sendable, C
     public static let noSpace = FailureNumber(6020)
     /// Another transfer writes the same file.
     public static let transferBusy = FailureNumber(6021)
-    /// The record of an earlier transfer can't be read.
+    /// The journal of an earlier transfer can't be read.
     public static let journalUnreadable = FailureNumber(6022)
     /// The content of a transfer changed, or the server's responses can't continue the file.
     public static let contentChanged = FailureNumber(6023)

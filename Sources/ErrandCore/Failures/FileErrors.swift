@@ -74,9 +74,9 @@ public struct FileReadError: NumberedFailure, Sendable, Hashable, CustomStringCo
 
 /// The error for a response body that could not be written to a file.
 ///
-/// After the failure, no partial file and no temporary file remain, and an existing file is unchanged. There is one exception. If
-/// the operation is `synchronize the folder of`, the new file is complete and in place. However, a loss of power may undo the new name. In
-/// this case, the description of the error says that the file is complete.
+/// After the failure, no temporary file remains, and an existing file is unchanged. There are two exceptions. A download that resumes
+/// (`Download`) keeps its partial file. If the operation is `synchronize the folder of`, the new file is complete and in place. However, a
+/// loss of power may undo the new name. After this operation, the description of the error says that the file is complete.
 public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringConvertible {
     private let problem: FileProblem
 

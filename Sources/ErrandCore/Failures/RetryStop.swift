@@ -43,7 +43,7 @@ public enum RetryStop: String, Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - delay: the wait before the attempt.
-    ///   - remaining: the time until the deadline; `nil` without a deadline.
+    ///   - remaining: the time until the deadline; `nil` if there is no deadline.
     public static func reason(delay: Duration, remaining: Duration?) -> RetryStop? {
         remaining.map { delay >= $0 } == true ? .deadlineTooNear : nil
     }

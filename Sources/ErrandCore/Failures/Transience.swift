@@ -1,5 +1,4 @@
-// These properties find failures that may be temporary. All code that sends a request again uses these properties for its
-// decision.
+// These properties find failures that may be temporary. The code that repeats a failed request uses these properties for its decision.
 
 extension HTTPResponse.Status {
     /// Whether the same request may succeed later: true for 408, 425, 429, 500, 502, 503 and 504.
@@ -39,14 +38,14 @@ extension TransportError {
 
     /// Whether the request may be sent again immediately, with any method.
     ///
-    /// True if the connection was lost before anything was sent. Also true if the server reported that it did not process the request ([RFC
-    /// 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// True if the connection was lost before anything was sent. The property is also true if the server reported that it did not process
+    /// the request ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
     public var wasLeftUnprocessed: Bool { code == .connectionLost && !mayHaveBeenProcessed }
 
     /// Whether the failure may be temporary if an earlier request to this server has succeeded.
     ///
-    /// True for a transient failure. Also true for a failure of TLS or of a proxy before the request was sent, because TLS or the
-    /// proxy worked earlier.
+    /// True for a transient failure. The property is also true for a failure of TLS or of a proxy before the request was sent, because TLS
+    /// or the proxy worked earlier.
     public var isTransientAfterSuccess: Bool {
         code.isTransient || ([.tls, .proxy].contains(code) && !mayHaveBeenProcessed)
     }
@@ -68,8 +67,8 @@ extension StatusError {
 
 /// A temporary refusal: a layer refused the request before sending it, and may accept the request later.
 ///
-/// The errors of `circuitBreaker` and `rateLimit` conform to this protocol. If the error of your own layer conforms to this
-/// protocol, an event stream connects again after that error.
+/// The errors of `circuitBreaker` and `rateLimit` conform to this protocol. If the error of your own layer conforms to this protocol, an
+/// event stream connects again after that error, and a download that resumes (`Download`) continues.
 public protocol TemporaryRefusal: RequestFailure {
     /// The time after which the layer may accept a request; `nil` if the time is not known.
     var retryAfter: Duration? { get }

@@ -101,8 +101,8 @@ public struct TransportError: RequestFailure {
     ///   - request: the request, with the changes that layers made before the failure; `nil`, the default, if the request is not
     ///     known. A transport always passes the request.
     ///   - response: the head of the response; `nil` if no head had arrived.
-    ///   - delivery: whether a server got the request in this attempt. ``Delivery/notSent`` also applies if the server reported that it
-    ///     did not process the request. Default: ``Delivery/unknown``. With this default, only idempotent requests are sent again.
+    ///   - delivery: whether a server got the request in this attempt. ``Delivery/notSent`` also applies if the server reported that it did
+    ///     not process the request. Default: ``Delivery/unknown``. With `unknown`, the default, only idempotent requests are sent again.
     public init(
         _ code: Code, phase: ExchangePhase, message: String = "", elapsed: Duration? = nil, underlying: (any Error)? = nil,
         request: Request? = nil, response: HTTPResponse? = nil, delivery: Delivery = .unknown

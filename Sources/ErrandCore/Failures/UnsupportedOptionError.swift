@@ -8,10 +8,10 @@
 /// try await transport.retry().send(request)     // throws: add hedge to the stack
 /// ```
 ///
-/// The options are checked once, when a call enters its outermost ``HTTPStack``. The transports of this library also check the
-/// capabilities for a request that is sent without a stack. An option that is `.off` requires no middleware and no capability. If a
-/// stack sends requests to a sender that is not a transport, the stack can't know the inner middleware and the transport. Therefore, the
-/// stack never throws this error.
+/// The options are checked once, when a call enters its outermost ``HTTPStack``. The transports of this library also check the capabilities
+/// for a request that is sent without a stack. An option that is `.off` requires no middleware and no capability. If a stack sends requests
+/// to a sender that is not a transport, the stack can't know the inner middleware and the transport. Therefore, a stack around this sender
+/// never throws this error.
 public struct UnsupportedOptionError: RequestFailure, NumberedFailure {
     /// The middleware or the capabilities that an option requires and the stack lacks.
     enum Missing: Sendable {

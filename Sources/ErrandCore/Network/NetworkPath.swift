@@ -31,7 +31,7 @@ public struct NetworkPath: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether the device has a route to other networks.
     ///
-    /// Also true if the system may open a route when a connection begins, or if the system gives no information.
+    /// The property is also true if the system may open a route when a connection begins, or if the system gives no information.
     public let isSatisfied: Bool
     /// The kinds of the interfaces that new connections use; empty if the path is not satisfied, or if the kinds are not known.
     public let interfaces: Set<Interface>

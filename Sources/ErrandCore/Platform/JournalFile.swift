@@ -52,8 +52,8 @@ final class JournalFile: Sendable {
     ///     initializer removes.
     ///   - limitBytes: the maximum length of the file in octets, from 64 to 2^30. Default: 1 MiB.
     ///   - calls: the system's calls.
-    /// - Throws: `FileWriteError`, also if the file is not a journal or has more octets than `limitBytes`. In these two cases, the file is
-    ///   unchanged.
+    /// - Throws: `FileWriteError`, also if the file is not a journal or has more octets than `limitBytes`. A file that is not a journal, or
+    ///   is too long, is unchanged.
     init(path: String, limitBytes: Int = 1 << 20, calls: FileCalls = .system) throws(FileWriteError) {
         precondition((64...1 << 30).contains(limitBytes), "limitBytes must be from 64 to 2^30 (is \(limitBytes))")
         let file = try PartialFile(path: path, .either, calls: calls)

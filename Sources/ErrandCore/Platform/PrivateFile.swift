@@ -55,8 +55,8 @@ package enum PrivateFile {
 
     /// Reserves space on the disk for the next content of the file: its present length plus ``reservedGrowthBytes``.
     ///
-    /// The next ``write(_:to:)`` uses this space, and does not fail because of a full disk. Until that write, the file
-    /// `PATH.part` exists.
+    /// The next ``write(_:to:)`` uses this space, and does not fail because of a full disk. Until the next write, the file `PATH.part`
+    /// exists.
     ///
     /// - Parameter limitBytes: the maximum number of bytes to reserve for the present content, at least 0. Default: 1 MiB.
     /// - Throws: `FileWriteError`. After a failure, the part file is removed.

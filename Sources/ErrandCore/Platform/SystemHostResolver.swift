@@ -27,7 +27,7 @@ public struct SystemHostResolver: HostResolver {
     private static func lookUp(_ host: String) throws -> [IPAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        // With this hint, the system returns each address only once, instead of once for each kind of socket.
+        // With the type of socket as a hint, the system returns each address only once, instead of once for each kind of socket.
         #if canImport(Glibc)
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         #else

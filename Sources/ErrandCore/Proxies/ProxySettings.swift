@@ -120,8 +120,8 @@ public struct ProxySettings: Sendable, Hashable, CustomStringConvertible, HidesS
     package var shownFields: KeyValuePairs<String, Any> { ["kind": kind, "host": hostIsURL ? "invalid" : host, "port": port] }
 
     private var authority: String { "\(Self.bracketed(host)):\(port)" }
-    /// Whether the host contains a slash, an at sign or a colon, and is not an IPv6 address. Such a host may be a URL with a password.
-    /// Therefore the host is not shown.
+    /// Whether the host contains a slash, an at sign or a colon, and is not an IPv6 address. A host with one of these characters may be a
+    /// URL with a password, and is not shown.
     var hostIsURL: Bool { !Host.isIPv6(host[...]) && host.utf8.contains { "/@:".utf8.contains($0) } }
 
     static func bracketed(_ host: String) -> String { Host.isIPv6(host[...]) ? "[\(host)]" : host }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A resolver that keeps the addresses of another resolver for a time. During this time, a new connection to the host needs no
+/// A resolver that keeps the addresses of another resolver for a time. While the addresses are kept, a new connection to the host needs no
 /// lookup.
 ///
 /// ```swift

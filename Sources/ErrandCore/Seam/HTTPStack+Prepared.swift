@@ -9,9 +9,9 @@ extension HTTPStack {
     /// // curl -X GET --path-as-is --globoff 'https://api.example/users?page=2' -H 'Accept: application/json' …
     /// ```
     ///
-    /// The request goes through the layers that apply to prepared requests (``HTTPMiddleware/appliesToPreparedRequests``): `server`,
-    /// `transformRequest`, `retry` (which may attach an `Idempotency-Key`), `timeout`, and middleware of your own. If a layer fetches a
-    /// token or another value for each request, the layer also fetches the value for a prepared request.
+    /// The request goes through the layers that apply to prepared requests (``HTTPMiddleware/appliesToPreparedRequests``). Examples are
+    /// `server`, `transformRequest`, `authenticate`, `retry` (which may attach an `Idempotency-Key`), and middleware of your own. If a
+    /// layer fetches a token or another value for each request, the layer also fetches the value for a prepared request.
     ///
     /// The request bypasses these layers: `log`, `events`, `profile`, `metrics`, `trace`, `traceCall`, `number`, `cache`, `coalesce`,
     /// `hedge`, `circuitBreaker`, `rateLimit`, `waitForNetwork`, `concurrencyLimit`, `delay`, `fallback` (its first sender is used) and
@@ -23,8 +23,8 @@ extension HTTPStack {
     /// request to a sender other than `next`, that sender gets the request. If a middleware sends several copies of the request, the first
     /// copy that reaches the transport is returned.
     ///
-    /// To send the call afterwards, send the original request. The layers would change a prepared request a second time. The prepared
-    /// request has the deadline and the event sink of the original request.
+    /// To send the call later, send the original request. The layers would change a prepared request a second time. The prepared request
+    /// has the deadline and the event sink of the original request.
     ///
     /// - Returns: the request as it reaches the innermost sender, usually the transport.
     /// - Throws: ``InvalidURLError`` and ``UnsupportedOptionError``, as ``send(_:)`` does; `CancellationError`; any error of a

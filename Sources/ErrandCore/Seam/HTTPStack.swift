@@ -9,8 +9,8 @@
 ///
 /// - If you begin with a transport, `HTTPStack.bare` or `HTTPStack.decompressing`, each modifier wraps the stack to which you apply the
 ///   modifier. The last modifier is the outermost layer: it sees the request first and the response last.
-/// - `HTTPStack.default` and every stack from ``sorted(around:defaults:)`` sort their layers. The order in which you write the
-///   modifiers has no effect.
+/// - `HTTPStack.default` and every stack from ``sorted(around:defaults:)`` sort their layers. The order of the modifiers matters only for
+///   two layers with the same place: the layer added later is outside.
 ///
 /// If the order of two layers makes one layer useless, the description of the stack reports the pair. All stacks have the same
 /// type, so a stack can be a stored property.
@@ -45,8 +45,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
         self = (sender as? HTTPStack) ?? HTTPStack(LayerList(around: LayerBase(sender), isSorted: false))
     }
 
-    /// Returns a stack that sorts its layers: each modifier puts its layer at the layer's place. The order in which you write the
-    /// modifiers has no effect.
+    /// Returns a stack that sorts its layers: each modifier puts its layer at the layer's place. The order of the modifiers matters only
+    /// for layers with the same place.
     ///
     /// ```swift
     /// let stack = HTTPStack.sorted(around: transport).retry().metrics().server("https://api.example").timeout(.seconds(30))
@@ -86,8 +86,8 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// writes the problems to standard error. An order problem never makes a request fail.
     ///
     /// If a stack is derived from another stack, such as the stack of an `APIClient`, only new problems are reported. Together, these
-    /// stacks report at most 64 problems. This setting also applies to the stacks that are derived from the returned stack, and to
-    /// ``sorted(around:defaults:)``.
+    /// stacks report at most 64 problems. The choice not to report also applies to the stacks that are derived from the returned stack, and
+    /// to ``sorted(around:defaults:)``.
     public func ignoringOrderProblems() -> HTTPStack { HTTPStack(top: top, list.ignoringOrderProblems) }
 
     private init(_ list: LayerList) { self.init(top: list.folded, list) }
@@ -108,7 +108,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     /// The capabilities of the transport at the bottom.
     public var capabilities: TransportCapabilities { list.base.capabilities }
 
-    /// Sends `request` through every layer. Middleware never runs on the caller's actor.
+    /// Sends `request` through the layers, from the outermost layer to the transport. Middleware never runs on the caller's actor.
     ///
     /// The outermost stack of a call checks the options of the request. ``RequestOptions/timeout`` applies with and without a
     /// `timeout` middleware.

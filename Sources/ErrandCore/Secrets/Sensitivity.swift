@@ -25,16 +25,16 @@ public struct Sensitivity: Sendable, Hashable {
     /// The text that is shown instead of the user information of a URL: a name and a password.
     package static let userInfoPlaceholder = "\(urlPlaceholder):\(urlPlaceholder)"
 
-    /// The standard rules: only the known names are secret.
+    /// The standard rules, without names of your own.
     public static let standard = Sensitivity()
 
     private var extraFields: Set<String> = []  // octets: see isOne(of:_:)
     private var extraQueryNames: Set<String> = []  // octets: see isOne(of:_:)
 
-    /// Creates a value with only the known names.
+    /// Creates the standard rules, without names of your own.
     public init() {}
 
-    /// Creates a value with names in addition to the known names. Case does not matter.
+    /// Creates the standard rules with additional names. Case does not matter.
     ///
     /// - Parameters:
     ///   - fields: names of header fields. Members of JSON objects with these names are secret too.

@@ -88,9 +88,9 @@ extension RequestOptions {
     /// The time of the closure counts toward the deadline and the phase timeouts of the request. When the deadline or a phase timeout
     /// passes, or when the call is cancelled, the task of the closure is cancelled. The call ends when the closure has returned.
     ///
-    /// Any value except `nil` requires a transport with the capability ``TransportCapabilities/serverTrust``. Only
-    /// ``/ErrandURLSession/URLSessionTransport`` on Apple's platforms has this capability. A redirect to another origin removes the option.
-    /// If a request has this option, `coalesce` never shares its exchange.
+    /// Any value except `nil` requires a transport with the capability ``TransportCapabilities/serverTrust``. Of the transports of this
+    /// library, only ``/ErrandURLSession/URLSessionTransport`` on Apple's platforms has this capability. A redirect to another origin
+    /// removes the option. If a request has this option, `coalesce` never shares its exchange.
     public var onServerTrust: ServerTrustHandler? {
         get { self[OnServerTrustKey.self] }
         set { self[OnServerTrustKey.self] = newValue }

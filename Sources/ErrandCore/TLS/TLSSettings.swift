@@ -12,12 +12,12 @@
 /// ])
 /// ```
 ///
-/// The certificates of servers are always verified: the chain of certificates, the dates and the name of the host. With
-/// ``/ErrandNIO/NIOTransport``, the name is compared as [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6) requires:
-/// `*` in a certificate matches one whole label, and the common name is ignored. The only servers without verification are the
-/// hosts of ``uncheckedHostsForTesting``, and servers that a request accepts (``RequestOptions/onServerTrust``). If a transport does not
-/// support one of the settings, creating the transport throws ``TLSSettingsError``. Descriptions and mirrors show neither private
-/// keys nor the paths of their files.
+/// By default, the certificates of all servers are verified: the chain of certificates, the dates and the name of the host. With
+/// ``/ErrandNIO/NIOTransport``, the name is compared as [RFC 9525](https://www.rfc-editor.org/rfc/rfc9525#section-6) requires: `*` in a
+/// certificate matches one whole label, and the common name is ignored. The only servers without verification are the hosts of
+/// ``uncheckedHostsForTesting``, and servers that a request accepts (``RequestOptions/onServerTrust``). If a transport does not support one
+/// of the settings, creating the transport throws ``TLSSettingsError``. Descriptions and mirrors show neither private keys nor the paths of
+/// their files.
 public struct TLSSettings: Sendable, Hashable {
     /// The certificate authorities to trust in addition to the authorities of the system: paths of PEM files with one or more
     /// certificates each. Empty by default. The files are read when the transport is created.
@@ -35,9 +35,8 @@ public struct TLSSettings: Sendable, Hashable {
     public var pins: CertificatePins?
     /// The hosts whose certificates are not checked; no hosts by default. **Only for tests.**
     ///
-    /// For these hosts, anybody on the network path can present any certificate, read every request with its
-    /// credentials, and change every response. Expired certificates, certificates of an unknown authority, and certificates for
-    /// another host are all accepted.
+    /// For an unchecked host, anybody on the network path can present any certificate, read every request with its credentials, and change
+    /// every response. Expired certificates, certificates of an unknown authority, and certificates for another host are all accepted.
     ///
     /// The hosts of this computer are ``UncheckedHosts/loopback``. List any other host by its full name, with
     /// ``UncheckedHosts/hosts(_:)``. There is no wildcard. After a redirect to another host, the certificate is checked as usual.

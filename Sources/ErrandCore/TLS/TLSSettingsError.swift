@@ -1,5 +1,5 @@
-/// The error for a TLS setting that is invalid, can't be read, or is not supported by the transport. Thrown when the setting or
-/// the transport is created.
+/// The error for a TLS setting that is invalid, can't be read, or is not supported by the transport. The error is thrown when the setting
+/// or the transport is created.
 ///
 /// ```
 /// invalid TLS setting '*.a.example': at least two different pins are needed, one of them for a key that is not in use; the pattern has 1

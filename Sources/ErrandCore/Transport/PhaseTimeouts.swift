@@ -15,8 +15,9 @@
 /// in later phases. With any other transport, `delivery` is always `unknown`, because the request may be sent at the moment when the limit
 /// is exceeded.
 public struct PhaseTimeouts: Sendable {
-    /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. For these transports,
-    /// waiting and connecting are one phase, ``ExchangePhase/connect``. The limit of that phase is the sum of ``queue`` and ``connect``.
+    /// The limit for waiting in the transport's queue. Some transports can't distinguish waiting from connecting. For a transport without
+    /// this distinction, waiting and connecting are one phase, ``ExchangePhase/connect``. The limit of that phase is the sum of ``queue``
+    /// and ``connect``.
     public var queue: Duration?
     /// The limit for resolving the host, connecting, and the TLS handshake.
     public var connect: Duration?

@@ -68,8 +68,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// A host in another script is converted to its ASCII form, as in ``init(_:)-(String)``. If the host has no ASCII form, it is
     /// refused.
     ///
-    /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``. The same error is thrown for a control character within the
-    ///   text, and for a backslash in the path, because browsers read a backslash as a slash.
+    /// - Throws: ``InvalidURLError`` in the cases of ``init(_:)-(String)``. ``InvalidURLError`` is also thrown for a control character
+    ///   within the text, and for a backslash in the path, because browsers read a backslash as a slash.
     public init(pasted text: String) throws(InvalidURLError) {
         try self.init(RepairedURL.encoded(text, from: .person))
     }

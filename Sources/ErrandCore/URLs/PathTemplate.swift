@@ -57,9 +57,9 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// let next: [Item] = try await api.get(.url(page.next))
     /// ```
     ///
-    /// If the URL has another origin than `server`, `server` leaves the URL unchanged, and adds no default fields. In this case,
-    /// `authenticate` adds credentials only if its `origins:` lists the other origin. The fragment is dropped. A request for the URL has no
-    /// ``RequestOptions/urlTemplate``.
+    /// If the URL has another origin than `server`, `server` leaves the URL unchanged, and adds no default fields. For a URL with another
+    /// origin, `authenticate` adds credentials only if its `origins:` lists that origin. The fragment is dropped. A request for the URL has
+    /// no ``RequestOptions/urlTemplate``.
     ///
     /// - Parameter url: an absolute `http` or `https` URL. For any other URL, creating the request throws ``InvalidURLError``.
     public static func url(_ url: URL) -> PathTemplate { .url((try? HTTPURL(url))?.description ?? url.absoluteString) }

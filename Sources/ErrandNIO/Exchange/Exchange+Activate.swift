@@ -5,7 +5,7 @@ internal import NIOCore
 extension Exchange {
     /// Assigns the exchange to a connection.
     ///
-    /// - Returns: `nil` if the exchange was cancelled, or if its deadline has passed. In both cases, the exchange has ended.
+    /// - Returns: `nil` if the exchange was cancelled, or if its deadline has passed. If the result is `nil`, the exchange has ended.
     func activate(on connection: Connection) -> TakenExchange? {
         guard assign(to: connection) else {
             resume(throwing: CancellationError())

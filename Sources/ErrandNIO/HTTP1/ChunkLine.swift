@@ -8,8 +8,8 @@ struct ChunkLine {
 
     /// The size of the chunk in bytes; 0 for the last chunk.
     let size: Int64
-    /// The number of bytes after the size. These bytes are checked and ignored. Up to ``paddingBytes`` blanks at the end of the line are
-    /// not counted.
+    /// The number of bytes after the size. The bytes after the size are checked and ignored. Up to ``paddingBytes`` blanks at the end of
+    /// the line are not counted.
     let extensionBytes: Int
     /// The maximum number of blanks at the end of a line that ``extensionBytes`` does not count. Some servers pad the size to a fixed
     /// width.

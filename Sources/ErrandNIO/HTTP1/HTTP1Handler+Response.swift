@@ -15,7 +15,8 @@ extension HTTP1Handler {
 
     func readOn(_ attempt: AttemptID) { if machine.takes(.readOn, of: attempt) { readOn() } }
 
-    /// Performs the read that was held back, if any. Without this read, the next exchange of the connection would receive no response.
+    /// Performs the read that was held back, if any. Without the read that was held back, the next exchange of the connection would receive
+    /// no response.
     func readOn() {
         isHeldBack = false
         if isReadWanted { context?.read() }

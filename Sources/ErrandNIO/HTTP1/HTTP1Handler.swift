@@ -29,8 +29,8 @@ final class HTTP1Handler: ChannelDuplexHandler, HTTPHandler {
     /// Whether the write in progress is small, so that the kernel takes the whole write or nothing. If this value is false and a write
     /// fails, a part of the bytes may have been sent.
     var isWritingSmallHead = false
-    /// The maximum size of a write that the kernel takes completely or not at all: 4 KiB. This size is valid only if the connection has no
-    /// other bytes to send.
+    /// The maximum size of a write that the kernel takes completely or not at all: 4 KiB. The size of 4 KiB is valid only if the connection
+    /// has no other bytes to send.
     static let smallWriteBytes = 4096
     var alarm = Alarm()
     /// The action of the alarm. The handler keeps the closure, so that an exchange does not allocate a new closure.

@@ -119,7 +119,7 @@ struct HTTP1Machine: Sendable {
 
     /// Records that bytes were received.
     ///
-    /// - Returns: false if no bytes were expected. In this case, the caller must close the connection.
+    /// - Returns: false if no bytes were expected. If the result is false, the caller must close the connection.
     mutating func receiveBytes() -> Bool {
         switch state {
         case .busy(.waiting, _): return false

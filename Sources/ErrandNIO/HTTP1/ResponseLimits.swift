@@ -1,8 +1,8 @@
 #if SWIFT_NIO
 /// The limits on the head of a response.
 ///
-/// If a response exceeds a limit, the response is refused. Over HTTP/1.1, the connection is closed. The same limits apply separately to
-/// each interim response (1xx), and to the trailers after a chunked body ([RFC 9112, section
+/// If a response exceeds a limit, the response is refused. Over HTTP/1.1, the connection is closed. The limits apply separately to each
+/// interim response (1xx), and to the trailers after a chunked body ([RFC 9112, section
 /// 7.1.2](https://www.rfc-editor.org/rfc/rfc9112#section-7.1.2)).
 ///
 /// Over HTTP/2, the size of a head is the size of its names and values plus 32 bytes for each field ([RFC 9113, section

@@ -97,8 +97,8 @@ struct ResponseParser {
 
     init(limits: ResponseLimits) { self.limits = limits }
 
-    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. In this state, every received
-    /// byte is a fault of the server.
+    /// Whether no response is expected: before ``expectResponse(to:)``, and after ``Event/end(trailers:)``. While no response is expected,
+    /// every received byte is a fault of the server.
     var isIdle: Bool { state == .idle }
 
     /// Prepares for the response to a request with `method`. After an error, the call does nothing.

@@ -32,7 +32,7 @@ final class HTTP2Handler: ChannelInboundHandler, HTTPHandler {
     var idleDue: NIODeadline?
     /// Checks with pings whether the connection still works. `nil` if no pings are sent.
     var pings: PingWatch?
-    /// Whether frames are being received. During this time, written frames wait, and are flushed after the last received frame.
+    /// Whether frames are being received. While frames are received, written frames wait, and are flushed after the last received frame.
     var isReading = false
     /// The time at which the wait for the response to a ping ends. The ping was sent together with RST_STREAM. `nil` if no response is
     /// awaited.

@@ -47,8 +47,8 @@ enum HTTP2Limits {
     static let otherFrames = FrameAllowance.Limits(
         frames: 4000, bytes: 1024 * 1024, framesForEachSent: 4, sentBytesForFrame: 1024, time: .seconds(30), spareResets: 200,
         unreadBytes: 1024 * 1024, unreadBytesForEachLeft: 2 * streamWindowBytes)
-    /// The time to wait for the server to close its direction of a connection, after this side has closed its own direction: 100 ms. In
-    /// this time, received bytes do not reset the connection, so that the server can read the GOAWAY. If the transport is shut down, the
+    /// The time to wait for the server to close its direction of a connection, after this side has closed its own direction: 100 ms. During
+    /// these 100 ms, received bytes do not reset the connection, so that the server can read the GOAWAY. If the transport is shut down, the
     /// connection closes immediately.
     static let closeTimeout = Duration.milliseconds(100)
     /// The factor by which a head may exceed its size limit before the connection ends. If a head exceeds its limit by less than this
@@ -73,7 +73,8 @@ extension NIOHTTP2Handler {
         connection.headerBlockValidation = .disabled
         connection.contentLengthValidation = .disabled
         connection.maximumSequentialContinuationFrames = max(5, headBytes / HTTP2Limits.frameBytes + 2)
-        // A server may send frames before it receives a reset. These frames must not end the connection.
+        // A server may send frames before it receives a reset. Frames that the server sends before it receives a reset must not end the
+        // connection.
         connection.maximumRecentlyResetStreams = 2048
         connection.maximumSequentialEmptyDataFrames = 100
         // Some servers send a ping with each batch of data.

@@ -29,8 +29,8 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     /// The number of attempts without a ticket.
     private var preconnects = 0
     /// The number of exchanges that the next connection is expected to take at a time, at least 1: the number that the last connection
-    /// took. `nil` if the number is unknown before the first connection. In this case, only one attempt is made, and its connection shows
-    /// how many further attempts are needed.
+    /// took. `nil` if the number is unknown before the first connection. While the number is unknown, only one attempt is made, and its
+    /// connection shows how many further attempts are needed.
     private(set) var streamsPerLink: Int?
     /// The number of exchanges that the last connection took at a time; `nil` if there was no connection.
     private(set) var learnedStreams: Int?
@@ -138,7 +138,7 @@ struct AttemptQueue<Waiter: Sendable>: Sendable {
     }
 
     /// The attempts in the order in which surplus attempts are cancelled. The attempts whose waiters are no longer queued come before the
-    /// attempts whose waiters are queued. In both groups, the latest attempt comes first.
+    /// attempts whose waiters are queued. Among attempts of one kind, the latest attempt comes first.
     var dispensableAttempts: [Int] {
         let made = attempts.filter { $0.value != 0 }
         let (waiting, spare) = (made.filter { isWaiting($0.value) }.keys, made.filter { !isWaiting($0.value) }.keys)

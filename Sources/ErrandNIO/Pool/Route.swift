@@ -14,9 +14,9 @@ struct Route: Sendable, Hashable {
     let proxy: ProxyServer?
     /// Whether the proxy passes bytes on without reading requests: after CONNECT, and over SOCKS.
     let isTunnel: Bool
-    /// Whether the connection must use HTTP/1.1, because its exchange asks for an upgrade or was refused over HTTP/2. Other connections
-    /// to the origin may use HTTP/2. Only HTTP/1.1 can change the protocol
-    /// ([RFC 9113, section 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)).
+    /// Whether the connection must use HTTP/1.1, because its exchange asks for an upgrade or was refused over HTTP/2. Other connections to
+    /// the origin may use HTTP/2. HTTP/2 has neither `Upgrade` nor the status 101 ([RFC 9113, section
+    /// 8.6](https://www.rfc-editor.org/rfc/rfc9113#section-8.6)).
     private(set) var needsHTTP1: Bool
 
     /// Creates a direct route.

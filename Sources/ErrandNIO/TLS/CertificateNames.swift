@@ -35,8 +35,8 @@ enum CertificateNames {
         certificate._subjectAlternativeNames().compactMap { $0.nameType == .ipAddress ? .address(Array($0.contents)) : nil }
     }
 
-    /// Returns whether a name of a certificate matches a host. `*` matches exactly the whole leftmost label. This label may contain an
-    /// underscore, or may be internationalized (`xn--…`). A dot at the end of either name is ignored.
+    /// Returns whether a name of a certificate matches a host. `*` matches exactly the whole leftmost label. The label that `*` matches may
+    /// contain an underscore, or may be internationalized (`xn--…`). A dot at the end of either name is ignored.
     static func matches(_ name: String, _ host: String) -> Bool {
         let (name, host) = (withoutTrailingDot(name), withoutTrailingDot(host))
         guard !host.isEmpty, !name.isEmpty else { return false }

@@ -122,7 +122,8 @@ extension TLSSettings {
         tls.certificateChain = try Self.certificates(in: clientCertificate.chainPEMFile).map { .certificate($0) }
         let keyFile = clientCertificate.keyPEMFile
         tls.privateKey = .privateKey(try Self.read(keyFile) { try NIOSSLPrivateKey(file: keyFile, format: .pem) })
-        // A context without the roots of the system is created quickly. This context shows whether the key belongs to the certificate.
+        // A context without the roots of the system is created quickly. A context without roots also shows whether the key belongs to the
+        // certificate.
         var sample = tls
         sample.certificateVerification = .none
         do {

@@ -12,8 +12,9 @@ extension NIOTransport {
         /// also for `http` URLs.
         ///
         /// The server limits the number of concurrent requests on a connection of HTTP/2. If the server states no limit, the transport
-        /// sends up to 100 concurrent requests. The transport never sends more than 4096 concurrent requests. In HTTP/2, an unread body
-        /// takes up to 1 MiB of memory. In HTTP/1.1, an unread body takes up to 64 KiB, and up to 512 KiB after the first read.
+        /// sends up to 100 concurrent requests. The transport never sends more than 4096 concurrent requests on one connection. In HTTP/2,
+        /// an unread body takes up to 1 MiB of memory. In HTTP/1.1, an unread body takes up to 64 KiB, and up to 512 KiB after the first
+        /// read.
         public var allowsHTTP2 = true
         /// Whether the transport uses HTTP/2 for `http` URLs, without negotiation: false by default. The servers must support this use
         /// of HTTP/2 ([RFC 9113, section 3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)). The setting does not apply to `https`,
@@ -29,7 +30,7 @@ extension NIOTransport {
         /// - the certificate of the open connection names both hosts.
         ///
         /// If a connection opens during the lookup, this connection can also be used. If the shared connection has no room, a request gets
-        /// a connection to its own host. ``NIOTransport/preconnect(to:count:)`` always opens connections of the host. While the shared
+        /// a connection to its own host. ``NIOTransport/preconnect(to:count:)`` does not count shared connections. While the shared
         /// connection is open, later requests use this connection without a lookup.
         ///
         /// Only `https` origins whose host is a name share connections, and only direct connections are shared. IP addresses, and
@@ -38,12 +39,12 @@ extension NIOTransport {
         ///
         /// Sharing has risks. One address and one certificate may belong to servers of several tenants. A server that chooses the tenant
         /// only by the name in the TLS handshake responds to a request for another host with the status 421 ([RFC 9110, section
-        /// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server sends a wrong response. After a
+        /// 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). A badly configured server may send a wrong response. After a
         /// 421, the request is sent again over a connection to its own host, if its body can be sent again. After that, this host shares no
         /// connection. The transport remembers the last 1024 hosts that share no connection. A lost connection fails the requests of all
         /// its hosts.
         ///
-        /// The setting requires ``allowsHTTP2``. This setting can't be combined with ``unixSocketPath`` or a client
+        /// The setting requires ``allowsHTTP2``. ``sharesConnectionsAcrossHosts`` can't be combined with ``unixSocketPath`` or a client
         /// certificate.
         public var sharesConnectionsAcrossHosts = false
         /// How long a server may be silent before the transport sends a ping on an HTTP/2 connection. The duration must be more than zero.
@@ -84,9 +85,9 @@ extension NIOTransport {
         /// local address is set, the transport connects only to addresses of the same address family, IPv4 or IPv6. This setting can't be
         /// combined with ``unixSocketPath``.
         public var localAddress: IPAddress?
-        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings determine when a check is
-        /// made: on Linux, after two hours without traffic. A check detects a peer that vanished during a long response, and keeps a
-        /// firewall from dropping the connection. A connection without an exchange usually reaches its ``idleTimeout`` before a check.
+        /// Whether TCP checks unused connections (`SO_KEEPALIVE`): true by default. The system's settings determine when a check is made:
+        /// on Linux, after two hours without traffic. A check detects a peer that vanished during a long response, and can keep a firewall
+        /// from dropping the connection. A connection without an exchange usually reaches its ``idleTimeout`` before a check.
         ///
         /// Nagle's algorithm is always off (`TCP_NODELAY`): the transport writes a head and a small body immediately. The transport does
         /// not wait for the peer's acknowledgment before it writes further bytes.

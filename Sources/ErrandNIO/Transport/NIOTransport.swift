@@ -21,21 +21,23 @@ internal import Synchronization
 /// may also refuse a request as misdirected (421; [RFC 9110, section 15.5.20](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20)). If
 /// the body of this request can be sent again, the request is sent once more, whatever its method.
 ///
-/// Over TLS, HTTP/2 is used if the server chooses HTTP/2. Over HTTP/2, all requests to an origin share one connection, up to the number of
+/// Over TLS, HTTP/2 is used if the server chooses HTTP/2. Over HTTP/2, requests to an origin share one connection, up to the number of
 /// streams that the server allows. ``Configuration/sharesConnectionsAcrossHosts`` lets several hosts share the connection. Up to 1 MiB of a
 /// response is received before its body is read. An unread body does not hold back other responses. If the server reports that a request
-/// was not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), the request
-/// is sent once more, whatever its method. If a request asks for another protocol (``ErrandCore/UpgradeRequest``), the request uses a
-/// connection of HTTP/1.1. If a server refuses a request with `HTTP_1_1_REQUIRED` ([RFC 9113, section
-/// 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)), the request is sent once more over a connection of HTTP/1.1. Further requests to
-/// the origin use HTTP/1.1 as long as that connection is open.
+/// was not processed (GOAWAY or `REFUSED_STREAM`; [RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), and the
+/// body can be sent again, the request is sent once more, whatever its method. If a request asks for another protocol
+/// (``ErrandCore/UpgradeRequest``), the request uses a connection of HTTP/1.1. If a server refuses a request with `HTTP_1_1_REQUIRED` ([RFC
+/// 9113, section 7](https://www.rfc-editor.org/rfc/rfc9113#section-7)), and the body can be sent again, the request is sent once more over
+/// a connection of HTTP/1.1. Further requests to the origin use HTTP/1.1 as long as that connection is open.
 ///
-/// For a new origin, the transport opens one connection first, and all requests wait for this connection. If the server chooses HTTP/2
+/// For a new `https` origin, the transport opens one connection first, and all requests to the origin wait for this connection. If
+/// ``Configuration/allowsHTTP2`` is false, or for `http` URLs, requests do not wait for the first connection. If the server chooses HTTP/2
 /// during the TLS handshake, the requests share the connection. If the server chooses HTTP/1.1, the other connections are opened
 /// immediately. The transport remembers the choices of the last 1024 origins.
 public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStringConvertible, HidesStorage {
     private let owner: TransportOwner
-    /// A task executor for each event loop. On one of these executors, a call needs no change of threads.
+    /// A task executor for each event loop. A call on one of these executors prefers connections of the same event loop. Over a connection
+    /// of its own loop, the call does not change threads.
     public let executors: [EventLoopExecutor]
 
     /// Creates a transport with the default ``Configuration``.
@@ -147,17 +149,18 @@ public struct NIOTransport: HTTPTransport, ClosedConnectionReporter, CustomStrin
     /// try await transport.preconnect(to: Origin("https://a.example"), count: 2)
     /// ```
     ///
-    /// The transport opens connections until the origin has `count` idle connections. This number includes connections that are being
-    /// opened. The limits ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections`` apply: no connection is opened
-    /// beyond these limits. The connections are closed after ``Configuration/idleTimeout``. Until then, requests may use the
+    /// The transport opens connections until the origin has `count` idle connections. Connections that are being opened count as idle
+    /// connections. The limits ``Configuration/maxConnectionsPerOrigin`` and ``Configuration/maxConnections`` apply: no connection is
+    /// opened beyond these limits. The connections are closed after ``Configuration/idleTimeout``. Until then, requests may use the
     /// connections.
     ///
     /// - Parameters:
     ///   - origin: the scheme, host and port to connect to.
     ///   - count: the number of idle connections to have. Default: 1. With zero or a negative number, the call does nothing.
-    /// - Throws: ``ErrandCore/TransportError`` if a new connection fails, or if the transport was shut down. This error has no request, and
-    ///   its description begins with the origin. `CancellationError` if the task is cancelled. Connections that were opened before the
-    ///   error stay open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a proxy that can't be used.
+    /// - Throws: ``ErrandCore/TransportError`` if a new connection fails, or if the transport was shut down. The
+    ///   ``ErrandCore/TransportError`` has no request, and its description begins with the origin. `CancellationError` if the task is
+    ///   cancelled. Connections that were opened before the error stay open. ``ErrandCore/ProxySettingsError`` if a closure has chosen a
+    ///   proxy that can't be used.
     public func preconnect(to origin: Origin, count: Int = 1) async throws {
         try Task.checkCancellation()
         try await owner.pool.preconnect(to: owner.pool.makeRoute(to: origin), count: count)

@@ -38,7 +38,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// Writes `data`. Returns when at most 256 KiB of written bytes are unsent.
     ///
     /// If a call is cancelled before it begins, nothing is written. If a call is cancelled while it waits, all of `data` is already queued.
-    /// These bytes are written after the bytes of earlier calls.
+    /// The bytes of `data` are written after the bytes of earlier calls.
     ///
     /// - Throws: ``ErrandCore/TransportError`` with the code `connectionLost` if the stream has ended, or if writing to the
     ///   stream has ended; `CancellationError` if the task is cancelled.

@@ -9,16 +9,17 @@ internal import Synchronization
 /// ```
 ///
 /// The bytes go to the partial file `NAME.errand-part` beside the finished file. The journal `NAME.errand-part.json` describes the bytes.
-/// When the content is complete, the partial file gets its final name, and the journal is removed. To resume, create a download with the
-/// same target.
+/// When the content is complete, the partial file gets its final name, and the journal is removed. To resume in a later run, create a
+/// download with the same target, and call ``file()``.
 ///
-/// A download resumes by a range request with `If-Range` and a strong validator ([RFC 9110, section
+/// To resume, a download sends a range request with `If-Range` and a strong validator ([RFC 9110, section
 /// 13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)). The download starts from the first byte if the server sends no strong
-/// validator, if the server ignores ranges, or if the content has changed. In these cases, no byte of the earlier content stays.
+/// validator, if the server ignores ranges, or if the content has changed. After a start from the first byte, no byte of the earlier
+/// content stays.
 ///
 /// The journal has neither the URL nor a header field of the request. The app's folder may move between two runs.
 ///
-/// The timeout of the stack does not apply to the requests: see ``TransferPolicy/idleTimeout``.
+/// The timeout of the stack does not apply to the requests. ``TransferPolicy/idleTimeout`` applies instead.
 ///
 /// To download a small file once, use ``/ErrandCore/HTTPSender/download(_:to:options:progress:)``, which leaves nothing behind after a
 /// failure.
@@ -51,7 +52,7 @@ public final class Download: Sendable {
     ///   - sender: the stack or the client that sends the requests.
     ///   - policy: the conditions under which the download continues after a failure.
     ///   - options: the options for writing, and for content that has changed.
-    ///   - resuming: the ``resumption`` of an earlier run, which the app has kept. Default: `nil`, because the journal usually has the same
+    ///   - resuming: the ``resumption`` of an earlier run, which the app has kept. Default: `nil`. The journal usually has the same
     ///     content.
     public convenience init(
         _ request: Request, to url: URL, over sender: some HTTPSender, policy: TransferPolicy = .standard,
@@ -60,7 +61,7 @@ public final class Download: Sendable {
         self.init(to: url, over: sender, policy: policy, options: options, resuming: resuming) { _ in request }
     }
 
-    /// Creates a download whose request is made anew before each connection, because its URL or its credentials expire.
+    /// Creates a download that calls a closure for each request. Use this initializer if the URL or the credentials of the request expire.
     ///
     /// ```swift
     /// let download = Download(to: target, over: stack) { _ in
@@ -97,10 +98,11 @@ public final class Download: Sendable {
     /// The current state and each later state. Several readers may read the states at the same time.
     public var states: TransferStates { meter.states }
 
-    /// The description of the bytes on the disk; `nil` before the first byte, and after the end.
+    /// The description of the bytes on the disk at the end of the last request; `nil` if no byte is on the disk, or the file is complete.
+    /// Before the first request ends, the description that the initializer got.
     public var resumption: DownloadResumption? { kept.withLock { $0 } }
 
-    /// Stops the connection, and keeps the bytes that have arrived. ``file()`` waits until ``resume()`` is called.
+    /// Stops the current request, and keeps the bytes that have arrived. ``file()`` waits until ``resume()`` is called.
     public func pause() { control.pause() }
 
     /// Continues a paused download.
@@ -112,11 +114,12 @@ public final class Download: Sendable {
     ///
     /// The call sends requests until the file is complete. If the task is cancelled, the bytes that have arrived stay on the disk.
     ///
-    /// - Returns: the finished file, with the head of the last response. If the download was resumed, the status is 206.
+    /// - Returns: the finished file, with the head of the last response. The status is 206 if the last response continued earlier bytes,
+    ///   and 416 if the server had no further bytes.
     /// - Throws: one of these errors:
     ///   - ``TransferError``, ``/ErrandCore/FileWriteError`` and `CancellationError`
     ///   - ``/ErrandCore/TransportError``, ``/ErrandCore/StatusError`` and other errors of the sender, if the policy does not continue
-    ///     after the error, or after too many failures without progress
+    ///     after the error, or if there were too many failures without progress
     ///   - the errors of the closure that makes the request
     @concurrent public func file() async throws -> DownloadedFile {
         // A second call must not change the states of the first call.

@@ -5,12 +5,12 @@ internal import Synchronization
 
 /// The files of a download: the partial file `NAME.errand-part`, and its journal `NAME.errand-part.json`, beside the finished file.
 ///
-/// The journal describes only bytes that are on the disk: the partial file is forced to the disk before the journal is written. An object
-/// holds the lock of the partial file for its lifetime.
+/// The journal describes only bytes that are on the disk: the partial file is forced to the disk before the journal is written. Each
+/// `DownloadFiles` object holds the lock of the partial file for the lifetime of the object.
 final class DownloadFiles: Sendable {
     /// The largest journal that is read.
     static let journalLimitBytes = 64 * 1024
-    /// The free space that stays on the disk.
+    /// The free space that must remain after a download of a known length.
     static let spareBytes: Int64 = 1 << 20
 
     private struct State {
@@ -37,7 +37,8 @@ final class DownloadFiles: Sendable {
     ///
     /// - Parameters:
     ///   - path: the path of the finished file.
-    ///   - resuming: the description that the app has kept. It is used if there is a partial file without a journal.
+    ///   - resuming: the description that the app has kept. The description is used if there is no readable journal, and the file name is
+    ///     the same.
     ///   - replacesJournal: whether an unreadable journal means that the download starts from the first byte.
     /// - Throws: ``TransferError``; `FileWriteError`.
     static func open(
@@ -64,7 +65,8 @@ final class DownloadFiles: Sendable {
     /// Returns the partial file with its lock.
     ///
     /// Another process may rename the file before this process takes the lock. Therefore the path is checked after the lock is taken. While
-    /// a process starts another program, the new process has a copy of each descriptor. Therefore a taken lock is tried again for 100 ms.
+    /// a process starts another program, the new process has a copy of each descriptor. Therefore, if the lock is taken, the function tries
+    /// again for 100 ms.
     private static func lockedPart(
         at partPath: String, of path: String, _ calls: FileCalls, _ clock: any Clock<Duration>
     ) async throws -> PartialFile {
@@ -85,7 +87,7 @@ final class DownloadFiles: Sendable {
 
     private static let coding = JSONCoding()
 
-    /// The process that writes the file, for the error of another process.
+    /// The process that writes the file. The error `busy` in another process names this process.
     private struct Owner: Codable { let process: Int32 }
 
     /// The content of the journal.
@@ -136,7 +138,7 @@ final class DownloadFiles: Sendable {
         // Later bytes of the file may be written, but may not be on the disk. The journal does not describe these bytes.
         record.bytes = offset == 0 ? 0 : state.withLock(\.record.bytes)
         try await checkSpace(record, at: offset)
-        // The journal comes first. After a crash between both steps, the journal describes no byte that is removed.
+        // The journal comes first. If the process crashes between the two steps, the journal describes no removed byte.
         try await writeJournal(record)
         let part = part
         if offset == 0 { try await BlockingWork.run { try part.truncate(to: 0) } }
@@ -149,13 +151,13 @@ final class DownloadFiles: Sendable {
     private func checkSpace(_ record: DownloadResumption, at offset: Int64) async throws {
         guard let total = record.total else { return }
         let (partPath, calls) = (partPath, calls)
-        // Bytes that will be removed or overwritten are free again.
+        // The space of bytes that will be removed or overwritten counts as free.
         let present = offset == 0 ? try await BlockingWork.run { [part] in try part.lengthBytes() } : offset
         let free = try await BlockingWork.run { try PartialFile.freeBytes(for: partPath, calls: calls) }
         let (needed, isTooMany) = max(0, total - present).addingReportingOverflow(Self.spareBytes)
         guard isTooMany || needed > free else { return }
         throw TransferError(
-            .noSpace, "the download needs \((total - min(present, total)).counted("byte")), and the disk has \(free.counted("byte"))",
+            .noSpace, "the download needs \((total - min(present, total)).counted("byte")), and the disk has \(free.counted("free byte"))",
             resumption: self.record)
     }
 
@@ -191,7 +193,7 @@ final class DownloadFiles: Sendable {
         try await BlockingWork.run { try PartialFile(path: partPath, .existing, calls: calls).synchronize() }
         try await writeJournal(record)
         state.withLock { state in
-            // Another body may have begun meanwhile.
+            // Another body may have begun while the journal was written.
             if state.written >= record.bytes { state.record.bytes = max(state.record.bytes, record.bytes) }
         }
     }
@@ -204,7 +206,7 @@ final class DownloadFiles: Sendable {
         state.withLock { $0.record = record }
     }
 
-    /// Returns the digest of the whole file.
+    /// Returns the digest of the whole file; `nil` in a build without the trait `Crypto`.
     func digest(by algorithm: IntegrityDigest.Algorithm) async throws -> IntegrityDigest? {
         #if Crypto
         var hash = OctetHash(algorithm == .sha256 ? .sha256 : .sha512)

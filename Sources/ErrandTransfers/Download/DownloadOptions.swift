@@ -10,15 +10,17 @@ public struct DownloadOptions: Sendable {
         case fail
     }
 
-    /// The options for writing the finished file. Its limit applies to the length of the whole content.
+    /// The options for writing the finished file. ``/ErrandCore/FileWriteOptions/limitBytes`` applies to the length of the whole content.
     public var file: FileWriteOptions
     /// The behavior if the journal of an earlier run can't be read, for example because a newer version of this library has written the
     /// journal. Default: `fail`.
     public var unreadableJournal: Fallback
-    /// The behavior if the content has changed, or if the server can't continue the bytes on the disk. Default: `startAgain`.
+    /// The behavior if the content has changed, or if the server can't continue the bytes on the disk. Default: `startAgain`. If the bytes
+    /// have no strong validator, the download always starts from the first byte.
     public var changedContent: Fallback
     /// Whether the request asks for a digest of the content (`Want-Repr-Digest`, [RFC 9530, section
-    /// 4](https://www.rfc-editor.org/rfc/rfc9530#section-4)). Default: false. A digest that the server sends is always checked.
+    /// 4](https://www.rfc-editor.org/rfc/rfc9530#section-4)). Default: false. Even if the request does not ask, a SHA-256 or SHA-512 digest
+    /// that the server sends is checked. The check needs the trait `Auth` or `NIO`.
     public var wantsDigest: Bool
 
     /// Creates options. For each parameter, see the property of the same name.

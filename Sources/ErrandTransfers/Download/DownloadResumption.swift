@@ -50,7 +50,7 @@ public struct DownloadResumption: Sendable, Hashable, Codable, CustomStringConve
 
     private enum CodingKeys: String, CodingKey { case schema, fileName, bytes, total, validator, coding, digest, isRejected }
 
-    /// Decodes a value, and checks each part: the data may come from anywhere.
+    /// Decodes a value, and checks its parts, because the data may come from an untrusted source.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func refuse(_ key: CodingKeys, _ reason: String) -> DecodingError {
@@ -72,7 +72,7 @@ public struct DownloadResumption: Sendable, Hashable, Codable, CustomStringConve
         isRejected = try container.decodeIfPresent(Bool.self, forKey: .isRejected) ?? false
     }
 
-    /// Returns whether a text is a strong entity tag or a date, and so can be the value of an `If-Range` field.
+    /// Returns whether a text can be the value of an `If-Range` field: a strong entity tag or a date, of at most 8 KiB.
     private static func isValidator(_ text: String) -> Bool {
         guard text.utf8.count <= validatorLimitBytes else { return false }
         return EntityTag(text).map { !$0.isWeak } ?? (HTTPDate(text, now: HTTPDate(Date())) != nil)

@@ -22,9 +22,9 @@ enum DownloadDecision: Sendable, Hashable {
     case complete
     /// The response can't continue the file. Send a request for the whole content.
     case startAgain(Reason)
-    /// The response is not the content. The error is a ``StatusError``.
+    /// The response has no content of the file. The call fails with a ``StatusError``.
     case refuse
-    /// The response has a part, although the request asks for the whole content.
+    /// The call fails: the response has a part, although the request asks for the whole content.
     case fail(Reason)
 
     /// The reason why a response can't continue the file.
@@ -78,7 +78,7 @@ struct DownloadRule: Sendable {
         case (.partialContent, let asked?): return part(head, asked, record, now)
         case (.rangeNotSatisfiable, _?): return unsatisfiable(head, record, now)
         case (.ok, _), (.nonAuthoritativeInformation, _): return .write(from: 0, to: head.bodyLength, record: new(head, record, now))
-        // Any other response does not replace bytes that are on the disk.
+        // A response with another accepted status is the content only if the request asks for the whole content.
         case (_, nil) where head.isAccepted: return .write(from: 0, to: head.bodyLength, record: new(head, record, now))
         default: return .refuse
         }
@@ -93,7 +93,7 @@ struct DownloadRule: Sendable {
         }
         guard let content = head.response.contentRange, let range = content.range else { return .startAgain(.noRange) }
         guard range.lowerBound == asked.offset else { return .startAgain(.anotherOffset) }
-        // If the first response had no length, the part may have the length.
+        // If the first response had no length, the `Content-Range` of the part may have the total length.
         let total = record.total ?? content.completeLength
         guard content.completeLength == total, total ?? .max >= record.bytes else { return .startAgain(.anotherLength) }
         guard coding(head.response) == record.coding, !head.isDecoded else { return .startAgain(.anotherCoding) }
@@ -111,7 +111,7 @@ struct DownloadRule: Sendable {
             return .startAgain(.anotherValidator)
         }
         guard let length = head.response.contentRange?.completeLength else { return .startAgain(.notSatisfiable) }
-        // If the total is known, the request asks for a byte that exists. So the content is shorter now.
+        // If the total is known, the request asks for a byte that exists. A 416 then means that the content is shorter now.
         return length == record.bytes && record.total == nil ? .complete : .startAgain(.anotherLength)
     }
 

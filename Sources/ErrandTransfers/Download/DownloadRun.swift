@@ -193,7 +193,7 @@ final class DownloadRun: Sendable {
             while let chunk = try await body.next() {
                 let next = offset + Int64(gathered.count) + Int64(chunk.count)
                 if let end, next > end {
-                    throw error(.unusablePart, "the body is longer than its head says", response)
+                    throw error(.unusablePart, "the body is longer than the head of the response says", response)
                 }
                 if let limitBytes, next > limitBytes { throw tooLarge(limitBytes, response) }
                 if gathered.isEmpty { gathered = chunk } else { gathered.append(chunk) }

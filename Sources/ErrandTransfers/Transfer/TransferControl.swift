@@ -18,7 +18,7 @@ final class TransferControl: Sendable {
         try Task.checkCancellation()
     }
 
-    /// Returns the result of `work`; `nil` if the transfer was paused. In that case, the work was cancelled, and has ended.
+    /// Returns the result of `work`; `nil` if the transfer was paused. If the transfer was paused, `work` was cancelled, and has ended.
     func untilPaused<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value? {
         let isPaused = isPaused
         return try await withThrowingTaskGroup(of: Value?.self) { group in

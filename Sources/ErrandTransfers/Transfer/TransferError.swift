@@ -4,12 +4,12 @@ internal import ErrandFormats
 /// The error for a transfer that can't continue.
 ///
 /// ```
-/// GET https://a.example/archive.zip: no space: the download needs 734003200 bytes, and the disk has 1048576 bytes; archive.zip, …
+/// GET https://a.example/archive.zip: no space: the download needs 734003200 bytes, and the disk has 1048576 free bytes; archive.zip, …
 /// GET https://a.example/archive.zip: content changed: the content has another validator than the bytes on the disk
 /// ```
 ///
 /// Other failures of a transfer keep their types: ``/ErrandCore/TransportError``, ``/ErrandCore/StatusError`` and
-/// ``/ErrandCore/FileWriteError``. After each failure, the bytes that have arrived stay on the disk.
+/// ``/ErrandCore/FileWriteError``. After each of these failures, the bytes that the transfer has written stay on the disk.
 public struct TransferError: RequestFailure, NumberedFailure {
     /// The kind of the failure. Other codes may be added.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
@@ -20,7 +20,8 @@ public struct TransferError: RequestFailure, NumberedFailure {
         /// - Parameter description: the code in words, as the start of the error's description.
         public init(_ description: String) { self.description = description }
 
-        /// The content changed again and again, or the server's responses can't continue the file.
+        /// The content has changed, or the server's response can't continue the file. The options forbid a start from the first byte, or
+        /// the transfer has made five such starts.
         public static let changed = Code("content changed")
         /// The server responded with a part of the content that can't be used.
         public static let unusablePart = Code("unusable part")
@@ -28,13 +29,13 @@ public struct TransferError: RequestFailure, NumberedFailure {
         public static let noSpace = Code("no space")
         /// The content differs from the digest that the server has sent.
         public static let digestMismatch = Code("digest mismatch")
-        /// The file beside the partial file can't be read. Its version may be newer than this library.
+        /// The journal beside the partial file can't be read. A newer version of this library may have written the journal.
         public static let journalUnreadable = Code("journal unreadable")
         /// Another transfer, in this process or in another process, writes the same file.
         public static let busy = Code("busy")
         /// The content is longer than the limit of the options.
         public static let tooLarge = Code("too large")
-        /// The request can't be the request of a transfer that resumes.
+        /// The method of the request is not GET, or the request has the field `Range` or `If-Range`.
         public static let invalidRequest = Code("invalid request")
     }
 
@@ -42,7 +43,7 @@ public struct TransferError: RequestFailure, NumberedFailure {
     public let code: Code
     /// The details in words. The text contains no secrets.
     public let message: String
-    /// The description of the bytes on the disk, for a later ``Download``; `nil` if no byte is on the disk.
+    /// The description of the bytes on the disk, for a later ``Download``; `nil` if there was no response.
     public let resumption: DownloadResumption?
     public var request: Request?
     /// The head of the response; `nil` if there was no response.
@@ -83,7 +84,7 @@ public struct TransferError: RequestFailure, NumberedFailure {
         case .noSpace: "Free some space on the disk, and try again. The download continues where it stopped."
         case .digestMismatch, .changed, .unusablePart: "Try again. The download starts from the beginning."
         case .busy: "Wait until the other transfer ends."
-        case .journalUnreadable: "Remove the partial file and the file beside it, and try again."
+        case .journalUnreadable: "Remove the partial file and its journal, and try again."
         default: nil
         }
     }

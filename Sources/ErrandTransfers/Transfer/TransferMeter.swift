@@ -33,7 +33,7 @@ final class TransferMeter: Sendable {
 
     var states: TransferStates { TransferStates(values: current.values()) }
 
-    /// Enters a phase. A phase other than `transferring` begins a new measurement of the rate.
+    /// Enters a phase, and begins a new measurement of the rate.
     func enter(_ phase: TransferState.Phase) {
         report { state in
             state.phase = phase
@@ -41,7 +41,7 @@ final class TransferMeter: Sendable {
         }
     }
 
-    /// Sets the number of bytes that the file has, and the total number of bytes.
+    /// Enters the phase `transferring`, with the number of bytes that the file has, and the total number of bytes.
     func begin(at bytes: Int64, total: Int64?) {
         report { state in
             (state.phase, state.bytes, state.total) = (.transferring, bytes, total)

@@ -6,8 +6,9 @@ public import ErrandCore
 /// let download = Download(request, to: url, over: stack, policy: TransferPolicy(maxFailures: 3, idleTimeout: .seconds(20)))
 /// ```
 ///
-/// A transfer continues after a lost connection, after a timeout, and after the statuses in ``statuses``. After any other failure, the call
-/// fails. A later call can resume the transfer.
+/// A transfer continues after a transient error, such as a lost connection or a timeout, and after the statuses in ``statuses``. A transfer
+/// also continues after a temporary refusal by a layer, such as an open circuit. After any other failure, the call fails. A later call can
+/// resume the transfer.
 public struct TransferPolicy: Sendable {
     /// The largest number of successive failures without progress. 64 KiB of new bytes are progress, and reset the count.
     public var maxFailures: Int
@@ -17,7 +18,8 @@ public struct TransferPolicy: Sendable {
     public var jitter: Backoff.Jitter
     /// The longest wait that the server may ask for by `Retry-After`. A longer `Retry-After` ends the call with the error of the response.
     public var maxRetryAfter: Duration
-    /// The longest time without a byte from the connection. The whole transfer has no timeout.
+    /// The longest wait for the head of a response, and for the next byte of its body. The whole transfer has no timeout. If
+    /// `phaseTimeouts` of a request is set, these timeouts apply instead.
     public var idleTimeout: Duration
     /// The statuses after which the transfer continues.
     public var statuses: StatusRule
@@ -27,7 +29,7 @@ public struct TransferPolicy: Sendable {
     /// - Parameters:
     ///   - maxFailures: at least 0. Default: 10.
     ///   - backoff: the growing wait. Default: 500 ms, doubled up to 30 s.
-    ///   - jitter: the random part of the wait. Default: equal, so that the wait is never shorter than half.
+    ///   - jitter: the random part of the wait. Default: `equal`, a wait between half of the backoff and the whole backoff.
     ///   - maxRetryAfter: at least zero. Default: an hour.
     ///   - idleTimeout: more than zero. Default: 60 s.
     ///   - statuses: the statuses after which the transfer continues. Default: 408, 425, 429, 500, 502, 503 and 504.
@@ -43,7 +45,8 @@ public struct TransferPolicy: Sendable {
         (self.maxRetryAfter, self.idleTimeout, self.statuses) = (maxRetryAfter, idleTimeout, statuses)
     }
 
-    /// Continues after up to 10 successive failures without progress, with waits of up to 30 s.
+    /// Continues after up to 10 successive failures without progress. The waits are up to 30 s, or as long as `Retry-After` says, up to an
+    /// hour.
     public static let standard = TransferPolicy()
 
     /// Returns the wait after an error; `nil` if the transfer does not continue after the error.

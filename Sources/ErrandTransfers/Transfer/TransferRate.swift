@@ -2,7 +2,7 @@
 struct TransferRate: Sendable {
     /// The time constant of the average.
     static let timeConstantSeconds = 5.0
-    /// In this time from the first byte, the rate is not known.
+    /// For this time after the head of a response, the rate is not known.
     static let settling: Duration = .seconds(2)
 
     private var start: Duration?
@@ -30,7 +30,7 @@ struct TransferRate: Sendable {
         (pending, last) = (0, time)
     }
 
-    /// Returns the rate in bytes per second; `nil` in the first 2 s.
+    /// Returns the rate in bytes per second; `nil` in the first 2 s of a body.
     func bytesPerSecond(at time: Duration) -> Double? {
         guard let start, let average, time - start >= Self.settling else { return nil }
         return average

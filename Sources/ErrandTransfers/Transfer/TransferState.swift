@@ -13,7 +13,7 @@ public struct TransferState: Sendable, CustomStringConvertible {
     public enum Phase: Sendable, CustomStringConvertible {
         /// The transfer has not begun.
         case idle
-        /// A request was sent, and the head of the response has not arrived.
+        /// The transfer prepares or sends a request, or waits for the head of the response.
         case connecting
         /// Bytes of the body are transferred.
         case transferring
@@ -62,7 +62,7 @@ public struct TransferState: Sendable, CustomStringConvertible {
         (self.phase, self.progress, self.bytesPerSecond) = (phase, progress, bytesPerSecond)
     }
 
-    /// The estimated time until the end. `nil` if the rate or the total number of bytes is not known.
+    /// The estimated time until the end. `nil` if the rate is zero, or if the rate or the total number of bytes is not known.
     public var timeLeft: Duration? {
         guard let bytesPerSecond, bytesPerSecond > 0, let total = progress.total else { return nil }
         return .seconds(min(Double(max(0, total - progress.bytes)) / bytesPerSecond, 1e9))

@@ -8,7 +8,7 @@ struct RacedBodySource: BodySource {
 
     /// - Parameters:
     ///   - exchange: the exchange of the response. If `expiry` returns an error before a read returns, the exchange ends with that error.
-    ///     Without that error, the transport would report only a cancellation.
+    ///     Without the error of `expiry`, the transport would report only a cancellation.
     ///   - deadline: the deadline for which `expiry` waits; `nil` if each read has its own timeout.
     init(
         _ base: any BodySource, of exchange: ExchangeLifetime, deadline: Deadline? = nil,

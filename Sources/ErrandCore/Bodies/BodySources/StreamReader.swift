@@ -33,7 +33,7 @@ struct StreamPull: Sendable, BodyInput {
         guard let source else { throw BodyAlreadyUsedError() }
         do {
             if let chunk = try await source.next() { return chunk }
-            // A source may end when it is cancelled or abandoned. In both cases, the end of the source is not the end of the body.
+            // A source may end when it is cancelled or abandoned. The end of a cancelled or abandoned source is not the end of the body.
             try Task.checkCancellation()
             if owner.phase == .givenUp { throw BodyAlreadyUsedError() }
             return nil

@@ -1,7 +1,7 @@
 public import ErrandFormats
 
-/// A form whose parts are texts, bytes, files and streams, as browsers send it (`multipart/form-data`,
-/// [RFC 7578](https://www.rfc-editor.org/rfc/rfc7578)).
+/// A form whose parts are texts, bytes, files and streams, in the format of browsers (`multipart/form-data`, [RFC
+/// 7578](https://www.rfc-editor.org/rfc/rfc7578)).
 ///
 /// ```swift
 /// var form: MultipartForm = ["title": "Sunset", "photo": .file(url)]

@@ -3,8 +3,8 @@ internal import Synchronization
 extension RequestBody {
     /// Returns a body that `transform` makes from this body, chunk by chunk as the body is sent.
     ///
-    /// Each time the body is sent, a new copy of `transform` is used. Therefore, if this body can be sent again, the new body can
-    /// be sent again, but only from its first byte. Bytes in memory are transformed immediately and stay in memory. If this transform
+    /// Each time the body is sent, a new copy of `transform` is used. Therefore, if this body can be sent again, the new body can be sent
+    /// again, but only from its first byte. Bytes in memory are transformed immediately and stay in memory. If the immediate transform
     /// fails, or its output has more than 1 MiB, the bytes are transformed while they are sent.
     ///
     /// - Parameters:

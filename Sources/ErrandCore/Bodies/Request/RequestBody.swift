@@ -10,7 +10,7 @@ internal import Synchronization
 /// ```
 ///
 /// A body declares its length, if the length is known, and its ability to be sent again. Retry, redirects, authentication and resumed
-/// uploads check this declaration before they send the body again. Files and streams are never loaded completely.
+/// uploads check this declaration before they send the body again. Files and streams are read piece by piece while the body is sent.
 public struct RequestBody: Sendable {
     /// The ability of a body to be sent again.
     public struct Replay: Sendable, Hashable, CustomStringConvertible {
@@ -166,7 +166,7 @@ public struct RequestBody: Sendable {
         RequestBody(.stream { _ in SequenceBodySource(sequence) }, length: length, replay: .oneShot)
     }
 
-    /// Returns a body from a stream. The stream is opened anew each time the body is sent.
+    /// Returns a body from a stream. The stream is opened each time the body is sent.
     ///
     /// - Parameters:
     ///   - length: the length in bytes. `nil`, the default, means that the length is unknown. A negative number, such as

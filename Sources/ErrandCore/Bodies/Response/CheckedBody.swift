@@ -23,8 +23,8 @@ package struct CheckedBody: Sendable {
     /// Returns the body for the next reader. If `read` is this body and was read to its end, the result is a new body with the kept
     /// bytes.
     ///
-    /// In all other cases, the result is `read`. If the previous reader has read only a part of `read`, the next reader gets a
-    /// ``BodyAlreadyUsedError``.
+    /// If `read` is another body, or was not read to its end, the result is `read`. If the previous reader has read only a part of `read`,
+    /// the next reader gets a ``BodyAlreadyUsedError``.
     package func next(after read: ResponseBody) -> ResponseBody {
         switch (read.storage, body.storage) {
         case (.buffered(let bytes), _) where bytes.isRead && !bytes.data.isEmpty: ResponseBody(bytes.data, trailers: bytes.trailers)

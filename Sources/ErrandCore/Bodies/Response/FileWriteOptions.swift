@@ -6,8 +6,8 @@
 public struct FileWriteOptions: Sendable, Hashable {
     /// Whether an existing file is replaced; `true` by default.
     ///
-    /// If `false` and the file exists, writing throws a ``FileWriteError`` with the code `EEXIST` before anything is read. The same error
-    /// is thrown if another process creates the file while the body is written. `false` requires a file system with hard links.
+    /// If `false` and the file exists, writing throws a ``FileWriteError`` with the code `EEXIST` before anything is read. If another
+    /// process creates the file while the body is written, `EEXIST` is thrown too. `false` requires a file system with hard links.
     public var replacesExistingFile: Bool
     /// The exact permissions of the new file, from 0 to `0o777`. The umask of the process does not change these permissions.
     /// `0o600` by default: only the owner can read and write the file.

@@ -17,8 +17,8 @@ extension Response {
     /// - Parameters:
     ///   - headLimitBytes: the maximum length of the head of a part, in bytes; at least 0. Default: 16 KiB.
     ///   - maxParts: the maximum number of parts; at least 0. Default: 1000.
-    /// - Throws: ``/ErrandFormats/MultipartError`` with the reason `notMultipart` if the body is not multipart, or has no valid
-    ///   boundary. In this case, the body is not read.
+    /// - Throws: ``/ErrandFormats/MultipartError`` with the reason `notMultipart` if the body is not multipart, or has no valid boundary.
+    ///   If this error is thrown, the body is not read.
     public func parts(headLimitBytes: Int = MultipartReader.defaultHeadLimitBytes, maxParts: Int = MultipartReader.defaultMaxParts)
         throws(MultipartError) -> MultipartParts
     {

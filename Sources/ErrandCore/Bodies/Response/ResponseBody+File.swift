@@ -2,7 +2,7 @@ extension ResponseBody {
     /// The number of bytes that are collected before they are written: 64 KiB.
     private static let fileChunkBytes = 64 * 1024
 
-    /// Writes the body to a file while the body arrives, and returns the number of bytes. The body is never in memory as a whole.
+    /// Writes the body to a file while the body arrives, and returns the number of bytes. A stream is never in memory as a whole.
     ///
     /// ```swift
     /// let response = try await stack.send(request)

@@ -11,8 +11,8 @@ package protocol BodySink: Sendable {
     ///   ignore all later bytes.
     func write(_ chunk: Data) async throws
 
-    /// Ends the sink after all bytes were written. The reader gets the end of the body afterwards. Called once, and not after
-    /// ``abandon(_:)``.
+    /// Ends the sink after all bytes were written. The reader gets the end of the body after this function has returned. Called once, and
+    /// not after ``abandon(_:)``.
     ///
     /// - Parameter trailers: the trailer fields of the body, if there are any.
     /// - Throws: the error that fails the body.

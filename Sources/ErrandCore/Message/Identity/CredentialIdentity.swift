@@ -41,7 +41,7 @@ public struct CredentialIdentity: Sendable, Hashable, CustomStringConvertible, H
     ///   - account: the name of the account that all runs and processes of the app use, such as the identifier of a user. The
     ///     name must not be secret, and no two accounts may have the same name. Names are compared octet by octet: two Unicode
     ///     normal forms of a name are two accounts.
-    ///   - parts: further texts for the comparison of identities in this process, such as the password. These texts are not part of
+    ///   - parts: further texts for the comparison of identities in this process, such as the password. The further texts are not part of
     ///     ``canonicalOctets``.
     public init(scheme: String, account: String, _ parts: String...) {
         self.scheme = OctetKey(scheme)
@@ -95,8 +95,8 @@ private enum CookieIdentityKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// The account whose credentials the request carries; `nil` without credentials. `authenticate` sets this option. If this option is not
-    /// set, the identity of the cookies that `cookies` has added applies.
+    /// The account whose credentials the request carries; `nil` if the request carries no credentials. `authenticate` sets this option. If
+    /// this option is not set, the identity of the cookies that `cookies` has added applies.
     public var credentialIdentity: CredentialIdentity? {
         get { self[CredentialIdentityKey.self] ?? self[CookieIdentityKey.self] }
         set {

@@ -14,7 +14,7 @@
 /// `SameSite` also decides which cookies of a response are stored: in the context ``crossSite``, only cookies with `SameSite=None`. A
 /// cookie without the attribute is treated as `SameSite=Lax`.
 public enum SiteContext: Sendable, Hashable, CaseIterable {
-    /// The request is made by a page of the target's site. Every cookie may be sent.
+    /// The request is made by a page of the target's site. `SameSite` excludes no cookie.
     ///
     /// If a redirect leads to another site, the next request is treated as ``crossSite``.
     case sameSite

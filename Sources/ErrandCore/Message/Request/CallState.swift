@@ -21,10 +21,10 @@ package struct CallState: Sendable {
     package var decodesUnrequestedCodings = false
     /// The request's position in the profile of its call; usually `nil`.
     package var profilePosition: ProfilePosition?
-    /// The phase limits of the stack; `nil` without `phaseTimeouts`. The type is a class, because each request carries the
+    /// The phase limits of the stack; `nil` if the stack has no `phaseTimeouts`. The type is a class, because each request carries the
     /// limits, and a reference is cheap to copy.
     package var phaseLimits: StackLimits?
-    /// The JSON coding of the call's client, which decodes the response or the failure later; `nil` without a client.
+    /// The JSON coding of the call's client, which decodes the response or the failure later; `nil` if the call has no client.
     package var json: JSONCoding?
 
     /// The nearest observer in the outer layers; `nil` if there is no such observer.

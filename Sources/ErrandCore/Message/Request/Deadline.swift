@@ -56,8 +56,8 @@ public struct Deadline: Sendable, CustomStringConvertible {
         limit = (duration, setter)
     }
 
-    /// Whether the call itself set the deadline, by its option `timeout` or by `request.deadline`. False if a layer of the stack set the
-    /// deadline.
+    /// Whether the call itself set the deadline, by its option `timeout` or by `request.deadline`. The property is false if a layer of the
+    /// stack set the deadline.
     package var belongsToCall: Bool { limit.map { $0.setter == .timeoutOption } ?? true }
 
     /// The message for a passed deadline, with the limit that set the deadline: `the limit timeout is 30 s, set by .timeout`.

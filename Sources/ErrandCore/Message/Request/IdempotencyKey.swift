@@ -8,8 +8,8 @@
 ///
 /// All attempts of a call have the same key. A new call has a new key.
 ///
-/// If a redirect with the status 307 or 308 leads to another origin, the request keeps the field. In this case, the other origin processes
-/// the call, and must recognize a repeated request too.
+/// If a redirect with the status 307 or 308 leads to another origin, the request keeps the field. The other origin processes the call, and
+/// must recognize a repeated request too.
 ///
 /// The field contains the key without quotation marks, because most servers expect this form. The draft requires quotation marks: see
 /// ``quoted``.
@@ -85,7 +85,7 @@ extension Request {
     /// Adds the field `Idempotency-Key` if the request's options or the policy for its method ask for a key.
     ///
     /// - Parameter methods: the methods for which the policy asks for a key. Idempotent methods are ignored.
-    /// - Returns: whether the request has the field afterwards.
+    /// - Returns: whether the request has the field after the call of this function.
     public mutating func attachIdempotencyKey(for methods: Set<HTTPRequest.Method>) -> Bool {
         if hasIdempotencyKey { return true }
         guard let key = options.idempotencyKey ?? (methods.contains(method) && !method.isIdempotent ? .attached : nil) else { return false }

@@ -12,7 +12,7 @@ package struct HTTPSChange: Sendable {
     package var hosts: (any HTTPSDemands)?
     /// The origin before the change; `nil` if the request was not changed.
     package var origin: Origin?
-    /// Whether the change applies to the present target of the request. False after the request has moved to another target.
+    /// Whether the change applies to the present target of the request. The value is false after the request has moved to another target.
     package var isOfThisTarget = false
 
     package init(hosts: (any HTTPSDemands)? = nil) { self.hosts = hosts }

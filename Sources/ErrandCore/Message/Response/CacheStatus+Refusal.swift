@@ -12,7 +12,8 @@ extension CacheStatus {
     public enum Refusal: String, Error, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         // MARK: The request
 
-        /// The cache does not store responses to the method, such as HEAD or DELETE.
+        /// The cache does not store responses to the method, such as HEAD or DELETE. A response to POST or PATCH is stored only if it is
+        /// the new content of the URL, with a lifetime.
         case method
         /// The request has the directive `no-store`.
         case requestForbids = "request-no-store"
@@ -33,7 +34,8 @@ extension CacheStatus {
         /// The request has credentials, the cache is shared, and the response does not permit storage ([RFC 9111, section
         /// 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5)).
         case credentials = "authorization"
-        /// The status has rules that the cache does not implement.
+        /// The cache does not store responses with the status 304. If the response has `must-understand`, the cache also stores no response
+        /// with a status whose rules the cache does not implement.
         case status
         /// The server states no lifetime, and the status does not permit a lifetime that the cache chooses.
         case noLifetime = "no-lifetime"
@@ -62,7 +64,7 @@ extension CacheStatus {
         case tooLarge = "too-large"
         /// The store has no room.
         case noRoom = "no-room"
-        /// A removal after the request was sent applies to the response, such as a sign-out.
+        /// The stored responses were removed after the request was sent, for example by a sign-out.
         case removed
         /// The store does not keep the response, for a reason that the store does not state.
         case storeRefused = "store-refused"
@@ -70,7 +72,7 @@ extension CacheStatus {
         case storeFailed = "store-failed"
         /// The store is slower than the reader of the body.
         case storeSlow = "store-slow"
-        /// Too many bytes of all bodies wait for the store.
+        /// Too many bytes of bodies wait for the store, of this body and of other bodies.
         case waitingLimit = "waiting-limit"
 
         /// The reason in words, as a clause without secrets: `the response has the directive no-store`.

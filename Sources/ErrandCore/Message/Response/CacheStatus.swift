@@ -14,7 +14,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
         case uriMiss = "uri-miss"
         /// The cache has responses for the URL, but `Vary` does not allow these responses for the request.
         case varyMiss = "vary-miss"
-        /// The cache has no usable response. The cache does not report a more exact reason.
+        /// The cache has no usable response, and reports no more exact reason.
         case miss
         /// The cache has a fresh response, but the request does not allow the cache to use that response.
         case request
@@ -49,7 +49,8 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     public var refusal: Refusal?
     /// Whether the request shared the exchange of another request (`collapsed`).
     public var isCollapsed: Bool
-    /// The time for which the response stays fresh (`ttl`); negative for a stale response. `nil` if the time is not known.
+    /// The time for which the response stays fresh (`ttl`); negative for a stale response. `nil` if the age of the response is not known,
+    /// or if the response is neither stored nor comes from the store.
     public var timeToLive: Duration?
     /// Whether the cache has returned a stored response because the server has failed (`detail=stale-if-error`).
     public var isFallback: Bool

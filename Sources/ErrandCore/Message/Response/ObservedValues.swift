@@ -25,7 +25,7 @@ private enum RedirectsKey: MetadataKey { static var defaultValue: [RedirectRecor
 private enum CoalescedIntoKey: MetadataKey { static var defaultValue: RequestID? { nil } }
 
 extension RequestOptions {
-    /// The number of the request for logs and events, which `NumberMiddleware` sets; `nil` without that middleware.
+    /// The number of the request for logs and events, which `NumberMiddleware` sets; `nil` if the stack lacks that middleware.
     public var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }
@@ -79,7 +79,7 @@ extension RequestOptions {
 }
 
 extension ResponseMetadata {
-    /// The number of the request of this response, which `NumberMiddleware` sets; `nil` without that middleware.
+    /// The number of the request of this response, which `NumberMiddleware` sets; `nil` if the stack lacks that middleware.
     public var requestNumber: Int? {
         get { self[RequestNumberKey.self] }
         set { self[RequestNumberKey.self] = newValue }

@@ -7,7 +7,7 @@ public struct ResponseMetadata: Sendable {
     private var values = MetadataValues()
     /// Whether a `validateStatus` middleware has accepted the response.
     package var isStatusAccepted = false
-    /// The object that notifies the observers of the call when reading the response has ended; `nil` without observers.
+    /// The object that notifies the observers of the call when reading the response has ended; `nil` if the call has no observers.
     var callEnd: CallEnd?
 
     /// The HTTP version of the exchange; `nil` if the transport does not report it.

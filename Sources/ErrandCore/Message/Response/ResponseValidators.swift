@@ -32,8 +32,8 @@ package struct ResponseValidators: Sendable, Hashable {
 
     package var isEmpty: Bool { tag == nil && modified == nil }
 
-    /// The text for `If-Range`; `nil` without a strong validator. Only a strong validator shows that two ranges belong together
-    /// ([RFC 9110, section 13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)).
+    /// The text for `If-Range`; `nil` if the response has no strong validator. Only a strong validator shows that two ranges belong
+    /// together ([RFC 9110, section 13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)).
     package var strongText: String? {
         if let tag { return tag.isWeak ? nil : tag.description }
         return isModifiedStrong ? modifiedText : nil

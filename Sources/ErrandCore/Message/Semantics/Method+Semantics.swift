@@ -18,16 +18,16 @@ extension HTTPRequest.Method {
     public var isSafe: Bool { [.get, .head, .options, .query].contains(self) }
 
     /// Returns whether a response to a request with this method has a body ([RFC 9110, section
-    /// 6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)). This rule does not apply to a successful response to CONNECT, because
-    /// a tunnel begins after the head of the response.
+    /// 6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)). A successful response to CONNECT is an exception, because a tunnel
+    /// begins after the head of the response.
     ///
     /// - Parameter status: the code of the response.
     @inlinable package func responseHasBody(status: Int) -> Bool { !(status < 200 || status == 204 || status == 304 || self == .head) }
 
     /// Returns the number of bytes that the body of a response may have; `nil` if the number is not known.
     ///
-    /// In a response to HEAD, and in a 304 response, `Content-Length` describes a body that is not sent
-    /// ([RFC 9110, section 8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)). In both cases, the result is `nil`.
+    /// In a response to HEAD, and in a 304 response, `Content-Length` describes a body that is not sent ([RFC 9110, section
+    /// 8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)). For a HEAD request and for a 304 response, the result is `nil`.
     ///
     /// - Parameters:
     ///   - status: the code of the response.

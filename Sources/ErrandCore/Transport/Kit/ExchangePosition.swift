@@ -20,8 +20,8 @@ package struct ExchangePosition: Sendable, Equatable {
 
     package let phase: ExchangePhase
     package let delivery: Delivery
-    /// Whether the server may have closed the connection before the server saw the request. Such a close is possible if another
-    /// exchange used the connection before, and no byte of a response was received ([RFC 9112, section
+    /// Whether the server may have closed the connection before the server saw the request. An early close is possible if another exchange
+    /// used the connection before, and no byte of a response was received ([RFC 9112, section
     /// 9.3.1](https://www.rfc-editor.org/rfc/rfc9112#section-9.3.1)).
     package let mayBeStale: Bool
 

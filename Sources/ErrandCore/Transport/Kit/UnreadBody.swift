@@ -65,8 +65,8 @@
         return (nil, false)
     }
 
-    /// Drops the queued chunks. If a chunk was queued and the body has not failed yet, the next read fails with `error`. Without this
-    /// error, the reader would treat the body as complete, although chunks are missing.
+    /// Drops the queued chunks. If a chunk was queued and the body has not failed yet, the next read fails with `error`. Without `error`,
+    /// the reader would treat the body as complete, although chunks are missing.
     @inlinable package mutating func drop(because error: any Error) {
         if queue.isEmpty { return }
         queue.removeAll()
