@@ -20,8 +20,9 @@ public import ErrandCore
 ///
 /// **Bodies:** a body is stored while it is read. Later requests can use the stored response when the whole body was read. If the reader
 /// stops early, and the response has a strong validator, the cache keeps the bytes that have arrived. For a later request, the cache can
-/// request only the rest. For a slow store, at most 1 MiB of one body waits, and at most 2 MiB of all bodies together wait. The store
-/// delays a reader by at most 50 ms in total. If the store needs more time, the response is not stored.
+/// request only the rest. If the store is slower than the reader, unwritten bytes stay in memory: at most 1 MiB of one body, and
+/// at most 2 MiB of all bodies of the store. The store delays a reader by at most 50 ms in total. If the store needs more time, the
+/// response is not stored.
 ///
 /// **Accounts:** a response to a request with credentials is stored only for the account of the credentials:
 /// ``/ErrandCore/RequestOptions/credentialIdentity``. `authenticate` and `cookies` set this account. If a request has no identity, and has

@@ -1,8 +1,8 @@
 /// An instant as in [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6): `2026-11-21T12:36:00Z`.
 ///
 /// The letters may be lower case, and a space may replace the `T`. An offset may lack its colon (`+0100`) or its minutes (`+01`),
-/// as some servers write it. `-00:00` is UTC. A fraction may have any number of digits. The digits after the ninth digit must be
-/// valid, and are dropped.
+/// as some servers write it. `-00:00` is UTC. A fraction may have more than nine digits: the digits after the ninth digit must be
+/// valid, and are dropped. The whole text has at most 128 bytes.
 ///
 /// A date is refused if its day does not exist, if its hour is 24, or if text follows the date. A second of 60 is treated as the
 /// first second of the next month. A second of 60 is accepted only in the last minute of a month in UTC ([RFC 3339, section
