@@ -193,9 +193,7 @@ struct CacheExchange: Sendable {
         for response: Response, _ write: CacheWrite, after lookup: CacheLookup?
     ) throws(CacheStatus.Refusal) -> CacheTee {
         // If the transport has decoded the body, and does not declare `decodesContent`, the body is not stored.
-        guard runtime.isDecoded || response.metadata.encodedFields.isEmpty && response.metadata.contentCoding == nil else {
-            throw .decodedBody
-        }
+        guard runtime.isDecoded || !response.metadata.isDecoded else { throw .decodedBody }
         guard let lookup, runtime.mayWrite else { throw .storeFailed }
         guard let key = call.cached.key(of: write.head, by: runtime.engine.policy) else { throw call.cached.refusal ?? .storeRefused }
         runtime.writePointer(to: write.head, of: key, after: lookup, for: request)

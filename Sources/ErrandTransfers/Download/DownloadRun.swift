@@ -83,7 +83,7 @@ final class DownloadRun: Sendable {
         let response = try await settings.sender.send(request)
         let head = DownloadRule.Head(
             response: response.head, bodyLength: response.body.expectedLength,
-            isDecoded: response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty,
+            isDecoded: response.metadata.isDecoded,
             isAccepted: response.metadata.isStatusAccepted || response.head.status.kind == .successful)
         switch DownloadRule.decide(head, asked: range, record: record, now: HTTPDate(settings.now())) {
         case .write(let start, let end, let record):
