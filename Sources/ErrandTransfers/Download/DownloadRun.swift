@@ -138,7 +138,7 @@ final class DownloadRun: Sendable {
             throw TransferError(.invalidRequest, "the request has the field \(name.rawName)", request: request)
         }
         // Offsets of a compressed body have no meaning for the file. See RFC 9110, section 14.
-        if !request.headers.contains(.acceptEncoding) { request.headers[.acceptEncoding] = "identity" }
+        request.prepareForLongCall()
         if settings.options.wantsDigest { request.headers[.wantReprDigest] = IntegrityDigest.wanted }
         if let range {
             request.headers[.range] = ByteRange.field([.from(range.offset)])
@@ -147,7 +147,6 @@ final class DownloadRun: Sendable {
             // Some servers compress a body although the request asks for `identity`.
             request.options.call.decodesUnrequestedCodings = true
         }
-        (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
         if case .inherited = request.options.phaseTimeouts {
             let idle = settings.policy.idleTimeout
             request.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: idle, idleRead: idle, clock: settings.clock))
