@@ -91,12 +91,7 @@ struct HTTP1Connection: Sendable {
         // Over TLS, the closing alert already ends the connection in order.
         if !connection.isTLS {
             connection.closeOutput()
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { await readOn() }
-                group.addTask { try? await ContinuousClock().sleep(for: .seconds(1)) }
-                await group.next()
-                group.cancelAll()
-            }
+            try? await withLimit(.seconds(1), on: ContinuousClock()) { await readOn() }
         }
         connection.channel.close(promise: nil)
     }

@@ -162,18 +162,14 @@ final class DownloadRun: Sendable {
         try await naming(response) { try await files.begin(record, at: start) }
         meter.begin(at: start, total: record.total)
         let (clock, opened) = (settings.clock, files)
-        let written = try await withThrowingTaskGroup(of: Int64?.self) { group in
-            group.addTask { try await self.copy(iterator, from: start, to: end, response) }
-            group.addTask {
+        let written = try await firstOf(
+            { try await self.copy(iterator, from: start, to: end, response) },
+            {
                 while true {
                     try await clock.sleep(for: Self.checkpointInterval)
                     try await opened.checkpoint()
                 }
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
-        }
-        guard let written else { return .goOn }
+            })
         if let total = record.total { return written == total ? .complete(response) : .goOn }
         // Without a total, the end of a whole body is the end of the content. After a part, the next request shows whether there is more.
         guard start == 0 else { return .goOn }
