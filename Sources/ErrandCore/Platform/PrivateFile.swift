@@ -120,7 +120,7 @@ package enum PrivateFile {
     package static func lock(
         _ path: String, within limit: Duration, clock: any Clock<Duration> = ContinuousClock()
     ) async throws -> FileLock? {
-        try await LockPoll(within: limit, every: .milliseconds(20)).wait(on: clock) {
+        try await FileLock.poll(within: limit, every: .milliseconds(20), on: clock) {
             while true {
                 let lock = try await BlockingWork.run { try FileLock(path: path) }
                 guard try lock.take() else { return nil }

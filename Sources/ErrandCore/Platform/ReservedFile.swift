@@ -26,7 +26,7 @@ struct ReservedFile: ~Copyable {
     /// Opens the file, and takes its lock. Returns `nil` if there is no file, or if the file is still in use after 50 pauses.
     ///
     /// - Parameter pause: blocks the thread for the duration.
-    static func existing(for path: String, pause: (Duration) -> Void = LockPoll.sleep) -> ReservedFile? {
+    static func existing(for path: String, pause: (Duration) -> Void = FileLock.sleep) -> ReservedFile? {
         let partPath = partPath(of: path)
         let descriptor = open(partPath, flags)
         guard descriptor >= 0 else { return nil }
@@ -40,7 +40,7 @@ struct ReservedFile: ~Copyable {
     /// Tries for a short time to take the lock. If another thread starts a program, the new process has a copy of each descriptor until
     /// the program runs. Therefore the new process may hold the lock of a closed file.
     private static func lockSoon(_ descriptor: Int32, _ pause: (Duration) -> Void) -> Bool {
-        LockPoll(within: .milliseconds(500), every: .milliseconds(10)).block(by: pause) { () -> Int32? in
+        FileLock.poll(within: .milliseconds(500), every: .milliseconds(10), by: pause) { () -> Int32? in
             let code = FileLock.lock(descriptor)
             return code == EWOULDBLOCK ? nil : code
         } == 0

@@ -90,11 +90,12 @@ final class PhaseWatch: EventSink {
                 let phase = state.withLock(\.phase)
                 return .timedOut(phase, after: elapsed(), limits.message(in: phase), request: request, delivery: .unknown)
             }
-            if let rest {
-                try await firstOf({ [clock = limits.clock] in try await clock.sleep(for: rest) }, { try await self.change(after: generation) })
-            } else {
+            guard let rest else {
                 try await change(after: generation)
+                continue
             }
+            let clock = limits.clock
+            try await firstOf({ try await clock.sleep(for: rest) }, { try await self.change(after: generation) })
         }
     }
 

@@ -68,7 +68,7 @@ final class DownloadFiles: Sendable {
     private static func lockedPart(
         at partPath: String, of path: String, _ calls: FileCalls, _ clock: any Clock<Duration>
     ) async throws -> PartialFile {
-        let part = try await LockPoll(within: .milliseconds(100), every: .milliseconds(10)).wait(on: clock) {
+        let part = try await FileLock.poll(within: .milliseconds(100), every: .milliseconds(10), on: clock) {
             try await BlockingWork.run { () -> PartialFile? in
                 let part = try PartialFile(path: partPath, .either, calls: calls)
                 return try part.lock() && part.isAtItsPath ? part : nil

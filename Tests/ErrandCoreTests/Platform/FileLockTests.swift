@@ -4,18 +4,20 @@ import Testing
 
 @testable import ErrandCore
 
-@Suite(.timeLimit(.minutes(5))) struct LockPollTests {
-    private let poll = LockPoll(within: .milliseconds(30), every: .milliseconds(10))
+@Suite(.timeLimit(.minutes(5))) struct FileLockTests {
+    private static let (limit, interval): (Duration, Duration) = (.milliseconds(30), .milliseconds(10))
 
     @Test(arguments: [1, 3, 4]) func aLockIsTriedUntilItIsFree(tries: Int) {
         var pauses: [Duration] = []
-        let lock = poll.block(by: { pauses.append($0) }) { pauses.count == tries - 1 ? "lock" : nil }
+        let lock = FileLock.poll(within: Self.limit, every: Self.interval, by: { pauses.append($0) }) {
+            pauses.count == tries - 1 ? "lock" : nil
+        }
         #expect(lock == "lock" && pauses == Array(repeating: .milliseconds(10), count: tries - 1))
     }
 
     @Test func theThreadIsBlockedAtMostForTheLimit() {
         var (pauses, tries) = (0, 0)
-        let lock = poll.block(by: { _ in pauses += 1 }) { () -> String? in
+        let lock = FileLock.poll(within: Self.limit, every: Self.interval, by: { _ in pauses += 1 }) { () -> String? in
             tries += 1
             return nil
         }
@@ -25,7 +27,7 @@ import Testing
     @Test func theFirstErrorEndsTheTries() {
         var tries = 0
         #expect(throws: TestError.self) {
-            try poll.block(by: { _ in }) { () throws -> String? in
+            try FileLock.poll(within: Self.limit, every: Self.interval, by: { _ in }) { () throws -> String? in
                 tries += 1
                 throw TestError()
             }
@@ -34,9 +36,9 @@ import Testing
     }
 
     @Test func aWaitingTaskTriesUntilTheLimit() async throws {
-        let (clock, tries, poll) = (ManualClock(), Counter(), poll)
+        let (clock, tries) = (ManualClock(), Counter())
         let waiting = Task {
-            try await poll.wait(on: clock) { () -> String? in
+            try await FileLock.poll(within: Self.limit, every: Self.interval, on: clock) { () -> String? in
                 tries.add()
                 return nil
             }
@@ -51,8 +53,8 @@ import Testing
     }
 
     @Test func aCancelledWaitEnds() async throws {
-        let (clock, poll) = (ManualClock(), poll)
-        let waiting = Task { try await poll.wait(on: clock) { () -> String? in nil } }
+        let clock = ManualClock()
+        let waiting = Task { try await FileLock.poll(within: Self.limit, every: Self.interval, on: clock) { () -> String? in nil } }
         try await clock.sleepers(atLeast: 1)
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
@@ -61,7 +63,7 @@ import Testing
     /// The time is only bounded below, because a busy machine may wake the thread late.
     @Test func theSystemsPauseTakesItsDuration() {
         let elapsed = makeStopwatch(on: ContinuousClock())
-        LockPoll.sleep(.milliseconds(2))
+        FileLock.sleep(.milliseconds(2))
         #expect(elapsed() >= .milliseconds(2))
     }
 }
