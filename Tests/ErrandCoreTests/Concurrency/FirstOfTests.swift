@@ -1,4 +1,5 @@
 import ErrandTesting
+import TestSupport
 import Testing
 
 @testable import ErrandCore
@@ -6,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct FirstOfTests {
     @Test func theResultOfTheFirstOperationIsReturnedAfterTheOtherHasEnded() async throws {
         let (clock, ends) = (ManualClock(), Counter())
-        let slow: @Sendable () async throws -> Int = {
+        let slow: @Sendable @isolated(any) () async throws -> Int = {
             defer { ends.add() }
             try await clock.sleep(for: .seconds(1))
             return 2
