@@ -146,14 +146,11 @@ extension EventStream {
         var request = try makeRequest()
         if request.headers[.accept] == nil { request.headers[.accept] = EventStreamError.mediaType }
         if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
+        // Some servers and proxies compress the stream even if the request asks for `identity`. Browsers decode a compressed stream, as the
+        // Fetch standard requires.
+        request.options.call.decodesUnrequestedCodings = request.headers[.acceptEncoding] == nil
         // If a proxy compresses a stream, the proxy may delay the events until a buffer is full or the stream ends.
-        if request.headers[.acceptEncoding] == nil {
-            request.headers[.acceptEncoding] = "identity"
-            // Some servers and proxies compress the stream even if the request asks for `identity`. Browsers decode a compressed stream, as
-            // the Fetch standard requires.
-            request.options.call.decodesUnrequestedCodings = true
-        }
-        (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
+        request.prepareForLongCall()
         request.options.turnOffRepetitionUnlessSet()
         return request
     }

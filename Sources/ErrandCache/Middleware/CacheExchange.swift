@@ -103,9 +103,7 @@ struct CacheExchange: Sendable {
             throw error
         }
         var stored = response.replaced(by: serving.head, body: body)
-        stored.metadata.cacheStatus = status
-        addWarnings(to: &stored)
-        report(status)
+        finish(&stored, status)
         return stored
     }
 
@@ -132,15 +130,15 @@ struct CacheExchange: Sendable {
             }
             status = merged
         }
-        response.metadata.watchedCacheStatus = WatchedCacheStatus(status, storage: storage)
-        addWarnings(to: &response)
-        report(status)
+        finish(&response, status, storage)
         return response
     }
 
-    /// Adds the warnings of the store that no response has yet.
-    private func addWarnings(to response: inout Response) {
+    /// Adds the status and the warnings of the store that no response has yet, and reports the status.
+    private func finish(_ response: inout Response, _ status: CacheStatus, _ storage: CacheStorage? = nil) {
+        response.metadata.watchedCacheStatus = WatchedCacheStatus(status, storage: storage)
         if call.takesWarnings, let warnings = runtime.store.work.takeWarnings() { response.metadata.warnings += warnings }
+        report(status)
     }
 
     /// Returns a response whose body is the stored beginning, followed by the rest from the server; `nil` if the stored bytes have
@@ -162,9 +160,7 @@ struct CacheExchange: Sendable {
         let length = completion.length
         response.head = completion.head
         response.body = ResponseBody(FollowedBodySource(beginning, then: rest.asSource()), expectedLength: length, request: request)
-        response.metadata.watchedCacheStatus = WatchedCacheStatus(status, storage: storage)
-        addWarnings(to: &response)
-        report(status)
+        finish(&response, status, storage)
         return response
     }
 
@@ -193,9 +189,7 @@ struct CacheExchange: Sendable {
         for response: Response, _ write: CacheWrite, after lookup: CacheLookup?
     ) throws(CacheStatus.Refusal) -> CacheTee {
         // If the transport has decoded the body, and does not declare `decodesContent`, the body is not stored.
-        guard runtime.isDecoded || response.metadata.encodedFields.isEmpty && response.metadata.contentCoding == nil else {
-            throw .decodedBody
-        }
+        guard runtime.isDecoded || !response.metadata.isDecoded else { throw .decodedBody }
         guard let lookup, runtime.mayWrite else { throw .storeFailed }
         guard let key = call.cached.key(of: write.head, by: runtime.engine.policy) else { throw call.cached.refusal ?? .storeRefused }
         runtime.writePointer(to: write.head, of: key, after: lookup, for: request)

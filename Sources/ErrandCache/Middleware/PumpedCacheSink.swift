@@ -120,18 +120,15 @@ final class PumpedCacheSink: BodySink {
         guard let limit else { return true }
         guard limit > .zero else { return false }
         let elapsed = makeStopwatch(on: tee.runtime.clock)
-        let isInTime = await withTaskGroup(of: Bool.self) { [clock = tee.runtime.clock] group in
-            group.addTask { await self.waitForPump(until: isDone) }
-            group.addTask {
-                try? await clock.sleep(for: limit)
+        let isInTime = try? await firstOf(
+            { await self.waitForPump(until: isDone) },
+            { [clock = tee.runtime.clock] in
+                try await clock.sleep(for: limit)
                 return false
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? false
-        }
+            })
         return state.withLock { state in
             state.delay -= elapsed()
-            return isInTime || isDone(state)
+            return isInTime == true || isDone(state)
         }
     }
 

@@ -60,8 +60,8 @@ extension CacheStore {
     public func store(
         _ response: Response, for request: Request, policy: CachePolicy = .standard, now: (@Sendable () -> Date)? = nil
     ) async throws -> Bool {
-        let isDecoded = response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty
-        let runtime = CacheRuntime(self, policy, isDecoded: isDecoded, clock: ContinuousClock(), now: CacheInstant.clock(now))
+        let runtime = CacheRuntime(
+            self, policy, isDecoded: response.metadata.isDecoded, clock: ContinuousClock(), now: CacheInstant.clock(now))
         let cached: CacheRequest
         do {
             cached = try runtime.wholeRequest(request, mode: .reload)

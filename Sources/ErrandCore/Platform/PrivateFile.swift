@@ -108,8 +108,8 @@ package enum PrivateFile {
 
     /// Takes the lock of the file. Waits until no other process, and no other caller of this process, has the lock.
     ///
-    /// The file is created if it does not exist. A holder may remove the file as its last action. Another process does not announce
-    /// that it releases the lock. Therefore the lock is tried again every 20 ms.
+    /// The file is created if it does not exist. A holder may remove the file as its last action. The lock is tried again
+    /// every 20 ms.
     ///
     /// - Parameters:
     ///   - path: the path of the file.
@@ -120,16 +120,14 @@ package enum PrivateFile {
     package static func lock(
         _ path: String, within limit: Duration, clock: any Clock<Duration> = ContinuousClock()
     ) async throws -> FileLock? {
-        let waited = makeStopwatch(on: clock)
-        while true {
-            let lock = try await BlockingWork.run { try FileLock(path: path) }
-            while !(try lock.take()) {
-                guard waited() < limit else { return nil }
-                try await clock.sleep(for: .milliseconds(20))
+        try await FileLock.poll(within: limit, every: .milliseconds(20), on: clock) {
+            while true {
+                let lock = try await BlockingWork.run { try FileLock(path: path) }
+                guard try lock.take() else { return nil }
+                // The previous holder may have removed the file. After the removal, other callers may lock a new file.
+                if lock.isAtItsPath { return lock }
+                lock.release()
             }
-            // The previous holder may have removed the file. After the removal, other callers may lock a new file.
-            if lock.isAtItsPath { return lock }
-            lock.release()
         }
     }
 

@@ -26,7 +26,7 @@ struct ReservedFile: ~Copyable {
     /// Opens the file, and takes its lock. Returns `nil` if there is no file, or if the file is still in use after 50 pauses.
     ///
     /// - Parameter pause: blocks the thread for the duration.
-    static func existing(for path: String, pause: (Duration) -> Void = sleep) -> ReservedFile? {
+    static func existing(for path: String, pause: (Duration) -> Void = FileLock.sleep) -> ReservedFile? {
         let partPath = partPath(of: path)
         let descriptor = open(partPath, flags)
         guard descriptor >= 0 else { return nil }
@@ -40,19 +40,10 @@ struct ReservedFile: ~Copyable {
     /// Tries for a short time to take the lock. If another thread starts a program, the new process has a copy of each descriptor until
     /// the program runs. Therefore the new process may hold the lock of a closed file.
     private static func lockSoon(_ descriptor: Int32, _ pause: (Duration) -> Void) -> Bool {
-        for _ in 0..<50 {
+        FileLock.poll(within: .milliseconds(500), every: .milliseconds(10), by: pause) { () -> Int32? in
             let code = FileLock.lock(descriptor)
-            guard code == EWOULDBLOCK else { return code == 0 }
-            pause(.milliseconds(10))
-        }
-        return false
-    }
-
-    private static func sleep(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        var rest = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-        var left = rest
-        while nanosleep(&rest, &left) != 0, errno == EINTR { rest = left }
+            return code == EWOULDBLOCK ? nil : code
+        } == 0
     }
 
     /// Opens the file, or creates it, and waits for its lock.

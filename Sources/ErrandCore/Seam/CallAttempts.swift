@@ -221,11 +221,6 @@ extension Request {
         report(.waitStart)
         defer { report(.waitEnd) }
         guard let wake else { return try await clock.sleep(for: delay.bounded) }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await clock.sleep(for: delay.bounded) }
-            group.addTask { try await wake() }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+        try await firstOf({ try await clock.sleep(for: delay.bounded) }, { try await wake() })
     }
 }

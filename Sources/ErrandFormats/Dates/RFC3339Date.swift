@@ -41,11 +41,9 @@ package struct RFC3339Date: Sendable, Hashable {
     /// - Parameter seconds: the seconds since 1970-01-01T00:00:00Z.
     /// - Returns: `nil` for a year outside 0 to 9999, because RFC 3339 has no text for such a year.
     package static func text(secondsSinceEpoch seconds: Int64) -> String? {
-        let days = seconds.floorDivided(by: 86_400)
-        guard abs(days) < 4_000_000 else { return nil }
+        let (days, time) = CivilCalendar.day(ofSecond: seconds)
         let (year, month, day) = CivilCalendar.date(ofDay: days)
         guard (0...9999).contains(year) else { return nil }
-        let time = Int(seconds - days * 86_400)
         func two(_ number: Int) -> String { DatePattern.padded(number, 2) }
         let date = "\(DatePattern.padded(year, 4))-\(two(month))-\(two(day))"
         return date + "T\(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60))Z"

@@ -70,14 +70,13 @@ final class DownloadFiles: Sendable {
     private static func lockedPart(
         at partPath: String, of path: String, _ calls: FileCalls, _ clock: any Clock<Duration>
     ) async throws -> PartialFile {
-        for attempt in 0..<10 {
-            if attempt > 0 { try await clock.sleep(for: .milliseconds(10)) }
-            let part = try await BlockingWork.run { () -> PartialFile? in
+        let part = try await FileLock.poll(within: .milliseconds(100), every: .milliseconds(10), on: clock) {
+            try await BlockingWork.run { () -> PartialFile? in
                 let part = try PartialFile(path: partPath, .either, calls: calls)
                 return try part.lock() && part.isAtItsPath ? part : nil
             }
-            if let part { return part }
         }
+        if let part { return part }
         let owner = try? await PrivateFile.read(journalPath(of: path), limitBytes: journalLimitBytes, followsLinks: false)
         let process = owner.flatMap { try? coding.decode(Owner.self, from: $0) }.map { "process \($0.process)" } ?? "another transfer"
         throw TransferError(.busy, "\(process) writes \(partPath.shownSafely())")

@@ -83,7 +83,7 @@ final class DownloadRun: Sendable {
         let response = try await settings.sender.send(request)
         let head = DownloadRule.Head(
             response: response.head, bodyLength: response.body.expectedLength,
-            isDecoded: response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty,
+            isDecoded: response.metadata.isDecoded,
             isAccepted: response.metadata.isStatusAccepted || response.head.status.kind == .successful)
         switch DownloadRule.decide(head, asked: range, record: record, now: HTTPDate(settings.now())) {
         case .write(let start, let end, let record):
@@ -138,7 +138,7 @@ final class DownloadRun: Sendable {
             throw TransferError(.invalidRequest, "the request has the field \(name.rawName)", request: request)
         }
         // Offsets of a compressed body have no meaning for the file. See RFC 9110, section 14.
-        if !request.headers.contains(.acceptEncoding) { request.headers[.acceptEncoding] = "identity" }
+        request.prepareForLongCall()
         if settings.options.wantsDigest { request.headers[.wantReprDigest] = IntegrityDigest.wanted }
         if let range {
             request.headers[.range] = ByteRange.field([.from(range.offset)])
@@ -147,7 +147,6 @@ final class DownloadRun: Sendable {
             // Some servers compress a body although the request asks for `identity`.
             request.options.call.decodesUnrequestedCodings = true
         }
-        (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
         if case .inherited = request.options.phaseTimeouts {
             let idle = settings.policy.idleTimeout
             request.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: idle, idleRead: idle, clock: settings.clock))
@@ -163,18 +162,14 @@ final class DownloadRun: Sendable {
         try await naming(response) { try await files.begin(record, at: start) }
         meter.begin(at: start, total: record.total)
         let (clock, opened) = (settings.clock, files)
-        let written = try await withThrowingTaskGroup(of: Int64?.self) { group in
-            group.addTask { try await self.copy(iterator, from: start, to: end, response) }
-            group.addTask {
+        let written = try await firstOf(
+            { try await self.copy(iterator, from: start, to: end, response) },
+            {
                 while true {
                     try await clock.sleep(for: Self.checkpointInterval)
                     try await opened.checkpoint()
                 }
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
-        }
-        guard let written else { return .goOn }
+            })
         if let total = record.total { return written == total ? .complete(response) : .goOn }
         // Without a total, the end of a whole body is the end of the content. After a part, the next request shows whether there is more.
         guard start == 0 else { return .goOn }

@@ -77,6 +77,9 @@ extension ResponseMetadata {
         set { self[EncodedFieldsKey.self] = newValue }
     }
 
+    /// Whether a transport or a layer has decoded the body. The bytes of a decoded body are not the bytes that the server sent.
+    package var isDecoded: Bool { contentCoding != nil || !encodedFields.isEmpty }
+
     /// The number of bytes of the encoded body, from the server's `Content-Length`. `nil` if the server declared no length, or if the body
     /// was not decoded. The number of received bytes may differ.
     public var encodedLength: Int64? { encodedFields[.contentLength].flatMap { Int64($0) }.flatMap { $0 >= 0 ? $0 : nil } }
