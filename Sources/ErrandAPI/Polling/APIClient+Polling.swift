@@ -69,7 +69,7 @@ extension APIClient {
                 poll.recordUnchanged(head)
                 wait = head.headerFields.retryAfter
             case .failure(let error):
-                wait = (error as? StatusError)?.retryAfter
+                wait = TemporaryFailure(error)?.retryAfter
             }
             let pause = policy.delay(afterAttempt: poll.count, retryAfter: wait, random: random())
             if let timeout = policy.timeout, elapsed() + pause >= timeout {

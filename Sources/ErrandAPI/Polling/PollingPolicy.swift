@@ -49,7 +49,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     ///   - attempt: the number of the previous request, from 1.
     ///   - retryAfter: the wait that the server asks for.
     func delay(afterAttempt attempt: Int, retryAfter: Duration?, random: Double) -> Duration {
-        if let retryAfter, min(retryAfter, maxRetryAfter) > .zero { return min(retryAfter, maxRetryAfter).bounded }
-        return jitter.applied(to: backoff.delay(afterAttempt: attempt).bounded, random: random)
+        let asked = min(retryAfter ?? .zero, maxRetryAfter)
+        return asked > .zero ? asked.bounded : backoff.delay(afterAttempt: attempt, jitter: jitter, random: random)
     }
 }

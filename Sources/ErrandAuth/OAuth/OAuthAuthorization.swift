@@ -128,14 +128,13 @@ extension OAuthClient {
             } catch let error as OAuthError where error.code == .authorizationPending {
             } catch let error as OAuthError where error.code == .slowDown {
                 interval += .seconds(5)
-            } catch let error as TransportError where error.isTransient {
-                interval *= 2
-            } catch let error as StatusError where error.head.status == .tooManyRequests || error.head.status.kind == .serverError {
+            } catch let error where TemporaryFailure(error, statuses: Self.busyStatuses) != nil {
                 interval *= 2
             }
         }
     }
 
+    private static let busyStatuses = StatusRule("429, 5xx") { $0 == .tooManyRequests || $0.kind == .serverError }
     private static var expiredCode: OAuthError { OAuthError(.expiredToken, "the code for the device has expired") }
 
     private struct DeviceResponse: OAuthResponseValue {

@@ -63,7 +63,7 @@ extension Error {
     /// } catch where error.isTransient && request.mayBeSentAgain(after: error) {
     /// ```
     public var isTransient: Bool {
-        isTimeout || (decidingError as? TransportError)?.code.isTransient == true || (self as? StatusError)?.isTransientStatus == true
+        isTimeout || (decidingError as? TransportError)?.code.isTransient == true || (self as? StatusError)?.refused.isTransient() == true
     }
 
     /// Whether a server may have processed the request.

@@ -52,15 +52,7 @@ public struct TransferPolicy: Sendable {
     ///   - failures: the number of successive failures without progress, at least 1.
     ///   - random: a number from 0 up to, but not including, 1.
     func wait(after error: any Error, failures: Int, random: Double) -> Duration? {
-        let own = jitter.applied(to: backoff.delay(afterAttempt: failures), random: random)
-        switch error {
-        case let error as StatusError:
-            guard statuses.contains(error.status), error.retryAfter ?? .zero <= maxRetryAfter else { return nil }
-            return max(own, error.retryAfter ?? .zero)
-        case let error as any TemporaryRefusal:
-            guard error.retryAfter ?? .zero <= maxRetryAfter else { return nil }
-            return max(own, error.retryAfter ?? .zero)
-        default: return error.isTransient ? own : nil
-        }
+        guard let failure = TemporaryFailure(error, statuses: statuses) else { return nil }
+        return backoff.wait(afterAttempt: failures, jitter: jitter, retryAfter: failure.retryAfter, atMost: maxRetryAfter, random: random)
     }
 }
