@@ -19,8 +19,6 @@ extension Backoff {
         /// - Parameters:
         ///   - wait: the wait of the backoff.
         ///   - random: a number from 0 up to, but not including, 1.
-        public func applied(to wait: Duration, random: Double) -> Duration {
-            share == 0 ? wait : wait * (1 - share + share * random)
-        }
+        public func applied(to wait: Duration, random: Double) -> Duration { share == 0 ? wait : wait * (1 - share + share * random) }
     }
 }
