@@ -22,8 +22,9 @@ extension APIClient {
     ///   If the timeout would pass before the next request, the call fails immediately.
     /// - If a response with the status 200 has an `ETag`, the next request has `If-None-Match`. A response to this request with the status
     ///   304 means that the earlier response is still current.
-    /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. If the first
-    ///   request is not idempotent, the request is repeated only if the server certainly has not processed the request.
+    /// - Some failures are tolerated, so that polling continues: lost connections, timeouts, the statuses 408, 425, 429, 500, 502, 503 and
+    ///   504, and refusals by `rateLimit` or `circuitBreaker`. If the first request is not idempotent, the request is repeated only if the
+    ///   server certainly has not processed the request.
     ///
     /// With `retry` in the stack, each of these requests is a call that makes up to `maxAttempts` attempts.
     ///

@@ -55,7 +55,7 @@ extension Error {
     /// - a failure of TLS or of a proxy
     /// - an error in an envelope (``ServiceError``)
     /// - a failed refresh of a token, even if the response to the refresh had the status 503
-    /// - a refusal by a layer of the client (``TemporaryRefusal``)
+    /// - a refusal by a layer of the client (``TemporaryRefusal``). A ``TemporaryFailure`` also covers these refusals
     ///
     /// ``mayHaveBeenProcessed`` says whether the server may have processed the request. In your own retry, check both properties:
     ///

@@ -6,8 +6,8 @@ public import ErrandCore
 /// let download = Download(request, to: url, over: stack, policy: TransferPolicy(maxFailures: 3, idleTimeout: .seconds(20)))
 /// ```
 ///
-/// A transfer continues after a lost connection, after a timeout, and after the statuses in ``statuses``. After any other failure, the call
-/// fails. A later call can resume the transfer.
+/// A transfer continues after each ``/ErrandCore/TemporaryFailure``: a lost connection, a timeout, one of the ``statuses``, or a refusal by
+/// `rateLimit` or `circuitBreaker`. After any other failure, the call fails. A later call can resume the transfer.
 public struct TransferPolicy: Sendable {
     /// The largest number of successive failures without progress. 64 KiB of new bytes are progress, and reset the count.
     public var maxFailures: Int
