@@ -5,7 +5,10 @@ extension Backoff {
     /// and for `retryAfter`, clients that a server refuses at the same time return at different times.
     ///
     /// ```swift
-    /// let wait = Backoff.exponential().wait(afterAttempt: 2, retryAfter: error.retryAfter, atMost: .seconds(60))
+    /// let backoff = Backoff.constant(.seconds(2))
+    /// backoff.wait(afterAttempt: 1, jitter: .none, retryAfter: nil, atMost: .seconds(60))             // 2.0 seconds
+    /// backoff.wait(afterAttempt: 1, jitter: .none, retryAfter: .seconds(7), atMost: .seconds(60))     // 7.0 seconds
+    /// backoff.wait(afterAttempt: 1, jitter: .none, retryAfter: .seconds(90), atMost: .seconds(60))    // nil
     /// ```
     ///
     /// - Parameters:
