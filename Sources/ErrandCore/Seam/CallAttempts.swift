@@ -135,10 +135,10 @@ extension HTTPSender {
 
 extension Result where Success == Response, Failure == any Error {
     /// Whether the same request may succeed later, according to the status (``HTTPResponse/Status/isTransient``) or the error
-    /// (``Swift/Error/isTransient``).
+    /// (``Swift/Error/isTransient``). False for the 504 of a cache that has no usable response.
     public var isTransient: Bool {
         switch self {
-        case .success(let response): response.head.status.isTransient
+        case .success(let response): response.isTransient()
         case .failure(let error): error.isTransient
         }
     }

@@ -345,6 +345,33 @@ import Testing
         #expect(stub.requests.count == 4 && start.duration(to: clock.now) >= .seconds(50))
     }
 
+    /// The network fails while a new token is fetched for the next connection.
+    @Test func aRefreshWithoutNetworkDelaysTheNextConnection() async throws {
+        let refresh = FailedRefresh(decidingFailure: lost())
+        let (client, stub) = client(stream("data: a\n\n"), .failure(refresh), stream("data: b\n\n"), gone)
+        #expect(try await all(events(client)).map(\.data) == ["a", "b"] && stub.requests.count == 4)
+        let (signedOut, once) = self.client(stream("data: a\n\n"), .failure(FailedRefresh(decidingFailure: nil)))
+        await #expect(throws: FailedRefresh.self) { try await all(events(signedOut)) }
+        #expect(once.requests.count == 2)
+    }
+
+    private struct FailedRefresh: DependentFailure {
+        var request: Request?
+        var decidingFailure: (any RequestFailure)?
+        var attempts: [AttemptRecord] = []
+        var phase: ExchangePhase { .queue }
+        var delivery: Delivery { .notSent }
+        var description: String { "no token" }
+    }
+
+    /// The same request would get the same 504, because the request allows only a stored response.
+    @Test func the504OfACacheEndsTheStream() async throws {
+        let (client, stub) = client(stream("data: a\n\n")) { $0.cache(in: .memory) }
+        let stored = Endpoint<Void>.get("/prices", headers: [.cacheControl: "only-if-cached"])
+        let error = await #expect(throws: StatusError.self) { try await all(events(client, stored)) }
+        #expect(error?.status == .gatewayTimeout && stub.requests.isEmpty && states.all == ["connecting", "closed"])
+    }
+
     /// The response of a load balancer whose server starts again, or of a proxy that has lost its server.
     @Test(arguments: [TransportError.Code.tls, .proxy]) func aConnectionErrorAfterASuccessIsRetried(code: TransportError.Code) async throws
     {
