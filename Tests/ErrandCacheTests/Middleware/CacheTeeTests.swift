@@ -1,11 +1,11 @@
 import ErrandCore
 import ErrandTesting
 import HTTPTypes
-import Synchronization
 import Testing
 
 import class TestSupport.ScriptedBodySource
 import struct TestSupport.TestError
+import class TestSupport.Watched
 import func TestSupport.eventually
 
 @testable import ErrandCache
@@ -299,7 +299,7 @@ import func TestSupport.eventually
         let cache = CachedOrigin(in: store) { request, _ in
             reply(to: request, ["Cache-Control: max-age=60"], source: ChunksBodySource(Array(repeating: chunk, count: 16)))
         }
-        let peak = Peak()
+        let peak = Watched(0)
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<1000 {
                 group.addTask {
@@ -307,7 +307,7 @@ import func TestSupport.eventually
                     var count = 0
                     for try await chunk in response.body {
                         count += chunk.count
-                        peak.add(memory.heldBytes)
+                        peak.change { $0 = max($0, memory.heldBytes) }
                         // Other tests get their turn.
                         await Task.yield()
                     }
@@ -367,11 +367,4 @@ import func TestSupport.eventually
 /// The number of entries of a test store.
 private func entryCount(_ store: any CacheStore) throws -> Int {
     try #require((store as? TestStore)?.memory ?? store as? MemoryCacheStore).usage.entries
-}
-
-/// The largest of some numbers.
-private final class Peak: Sendable {
-    private let largest = Mutex(0)
-    var value: Int { largest.withLock { $0 } }
-    func add(_ number: Int) { largest.withLock { $0 = max($0, number) } }
 }
