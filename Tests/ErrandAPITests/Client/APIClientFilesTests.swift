@@ -1,7 +1,6 @@
 import Errand
 import ErrandTesting
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@
 import Errand
 import ErrandTesting
 import Foundation
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import ErrandCore

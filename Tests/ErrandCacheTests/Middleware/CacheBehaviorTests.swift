@@ -1,4 +1,5 @@
 import ErrandCore
+import ErrandTesting
 import Foundation
 import HTTPTypes
 import Testing

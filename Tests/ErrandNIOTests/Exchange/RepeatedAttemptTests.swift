@@ -3,7 +3,6 @@ import ErrandCore
 import ErrandNIO
 import ErrandTesting
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 

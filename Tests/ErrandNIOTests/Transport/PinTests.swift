@@ -3,7 +3,6 @@ import ErrandCore
 import ErrandMockServer
 import ErrandNIO
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 #if SQLite
 import ErrandCache
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 

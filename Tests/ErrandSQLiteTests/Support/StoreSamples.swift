@@ -3,7 +3,7 @@ import ErrandCache
 import ErrandCore
 import ErrandFormats
 import Foundation
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import ErrandSQLite

@@ -1,5 +1,4 @@
 import ErrandTesting
-import Synchronization
 import TestSupport
 import Testing
 

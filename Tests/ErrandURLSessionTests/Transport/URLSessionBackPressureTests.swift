@@ -1,6 +1,5 @@
 #if SWIFT_NIO && MockServer
 internal import ErrandCore
-internal import Synchronization
 internal import TestSupport
 internal import Testing
 
