@@ -255,14 +255,14 @@ import func TestSupport.eventually
 
     @Test func aStoreThatIsALittleSlowerGetsTheWholeBody() async throws {
         let store = TestStore(MemoryCacheStore(bytes: 100_000_000, entryBytes: 50_000_000))
-        store.stop(.writer)
+        store.stop(.write)
         let chunk = Data((0..<128 * 1024).map { UInt8(truncatingIfNeeded: $0) })
         let cache = CachedOrigin(in: store, clock: ManualClock()) { request, _ in
             reply(to: request, ["Cache-Control: max-age=60"], source: ChunksBodySource(Array(repeating: chunk, count: 128)))
         }
         let call = Task { try await cache.send(request()).body.collect().count }
         await eventually { store.work.waitingBytes == 1024 * 1024 }
-        store.go(.writer)
+        store.go(.write)
         #expect(try await call.value == 128 * 128 * 1024)
         #expect(store.work.peakWaitingBytes <= 1024 * 1024)
         let stored = try await cache.send(request())
