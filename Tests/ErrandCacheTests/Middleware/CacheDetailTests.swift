@@ -4,6 +4,9 @@ import ErrandTesting
 import HTTPTypes
 import Testing
 
+import class TestSupport.ScriptedBodySource
+import func TestSupport.eventually
+
 @testable import ErrandCache
 
 /// What users see: why a response is not stored, failures of the store, and responses that the cache makes.
@@ -13,7 +16,7 @@ import Testing
 
     private func cache(in store: some CacheStore, _ lines: String..., body: [String] = ["hello"]) -> CachedOrigin {
         CachedOrigin(in: store, clock: ContinuousClock()) { request, _ in
-            reply(to: request, [Self.fresh] + lines, source: TestSource(body))
+            reply(to: request, [Self.fresh] + lines, source: ScriptedBodySource(body))
         }
     }
 
@@ -45,7 +48,7 @@ import Testing
             var iterator = response.body.makeAsyncIterator()
             _ = try await iterator.next()
             response.discard()
-            try await until { cache.isIdle }
+            await eventually { cache.isIdle }
             #expect(try status(response).isStored == isStored && status(response).refusal == (isStored ? nil : .incompleteBody))
         }
     }
@@ -68,12 +71,12 @@ import Testing
         // The pause after the failure.
         store.fail([])
         #expect(try await status(cache.send(request())).refusal == .storeFailed)
-        cache.time.advance(10)
+        cache.time.advance(by: .seconds(10))
         store.fail([.publish])
         let response = try await cache.send(request())
         #expect(try status(response).isStored)
         _ = try await response.body.collect()
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try status(response).refusal == .storeFailed && !status(response).isStored)
     }
 
@@ -84,7 +87,7 @@ import Testing
         let stack = origin.cache(in: inner).cache(in: outer)
         let response = try await stack.send(request())
         _ = try await response.body.collect()
-        try await until { outer.work.writes.count == 0 }
+        await eventually { outer.work.writes.count == 0 }
         #expect(try status(response).isStored && status(response).refusal == nil && inner.usage.entries == 1)
     }
 
@@ -109,7 +112,7 @@ import Testing
             let response = try await cache.send(request(url: sampleURL + "?token=hidden"))
             _ = try await response.body.collect()
             warnings += response.metadata.warnings
-            cache.time.advance(100)
+            cache.time.advance(by: .seconds(100))
         }
         #expect(warnings.count == 2, "\(warnings)")
         #expect(warnings.first?.hasPrefix("the cache's store (test) could not find entries: ") == true)
@@ -208,17 +211,18 @@ import Testing
 
     /// A follower of a shared exchange does not know the credentials that an inner layer has added for the leader.
     @Test func aFollowerStoresNothing() async throws {
-        let (store, gate) = (MemoryCacheStore(), TestSource([], end: nil))
+        let (store, arrival, gate) = (MemoryCacheStore(), Signal(), Signal())
         let origin = TestOrigin { request, _ in
-            _ = try await gate.next()
+            arrival.signal()
+            try await gate.wait()
             return reply(to: request, Self.fresh, body: ["ada"])
         }
         let stack = origin.transformRequest { $0.headers[.authorization] = "ada" }.coalesce().cache(in: store)
         async let first = stack.send(request())
         async let second = stack.send(request())
-        try await until { origin.count == 1 && gate.isWaiting }
+        try await arrival.wait()
         for _ in 0..<100 { await Task.yield() }
-        gate.end()
+        gate.signal()
         for response in [try await first, try await second] {
             #expect(try status(response).refusal != nil)
             _ = try await response.body.collect()
@@ -256,7 +260,7 @@ import Testing
 
     /// The stored response has no account. A confirmation with credentials must not change it.
     @Test func aConfirmationWithInnerCredentialsChangesNothing() async throws {
-        let (store, time) = (MemoryCacheStore(), TestTime())
+        let (store, time) = (MemoryCacheStore(), ManualClock())
         let origin = TestOrigin { request, _ in
             request.headers[.authorization] == nil
                 ? reply(to: request, Self.fresh, "ETag: \"1\"")
@@ -264,10 +268,10 @@ import Testing
         }
         func stack(_ user: String?) -> HTTPStack {
             origin.transformRequest { $0.headers[.authorization] = user }
-                .wrapped(by: CacheMiddleware(in: store, policy: .standard, instant: { time.now }))
+                .wrapped(by: CacheMiddleware(in: store, policy: .standard, instant: { time.instant }))
         }
         _ = try await stack(nil).send(request()).body.collect()
-        time.advance(100)
+        time.advance(by: .seconds(100))
         #expect(try await stack("ada").send(request()).body.collect() == Data("hello".utf8))
         #expect(try await store.entries(limit: 9).first?.entry.head.response.headerFields[.custom("X-User")] == nil)
     }

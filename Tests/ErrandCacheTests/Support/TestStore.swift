@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import ErrandCache
 
-/// A store that waits like a store on disk: over a store in memory, with pauses, gates and failures.
+/// A store that waits like a store on disk: over a store in memory, with gates, failures and slow steps.
 final class TestStore: OwnRemovalStore {
     /// The functions that a test can stop or let fail.
     enum Step: Hashable, CaseIterable { case lookUp, body, writer, write, publish, update, remove }
@@ -16,7 +16,7 @@ final class TestStore: OwnRemovalStore {
         var stopped: Set<Step> = []
         var waiters: [(Step, QueueTicket, CheckedContinuation<Void, any Error>)] = []
         var calls: [Step: Int] = [:]
-        var pause: [Step: Duration] = [:]
+        var yields: [Step: Int] = [:]
     }
 
     let memory: MemoryCacheStore
@@ -28,7 +28,8 @@ final class TestStore: OwnRemovalStore {
     /// From now on, the store keeps no entry.
     func refuseEntries() { state.withLock { $0.refusesEntries = true } }
     func stop(_ step: Step) { state.withLock { _ = $0.stopped.insert(step) } }
-    func pause(_ step: Step, _ duration: Duration) { state.withLock { $0.pause[step] = duration } }
+    /// From now on, a step lets other tasks run before the step begins.
+    func slow(_ step: Step, byYields count: Int) { state.withLock { $0.yields[step] = count } }
     func calls(_ step: Step) -> Int { state.withLock { $0.calls[step] ?? 0 } }
     func waiting(_ step: Step) -> Int { state.withLock { $0.waiters.count { $0.0 == step } } }
 
@@ -42,12 +43,12 @@ final class TestStore: OwnRemovalStore {
     }
 
     private func enter(_ step: Step) async throws {
-        let (fails, pause) = state.withLock { state in
+        let (fails, yields) = state.withLock { state in
             state.calls[step, default: 0] += 1
-            return (state.failing.contains(step), state.pause[step])
+            return (state.failing.contains(step), state.yields[step] ?? 0)
         }
         if fails { throw Failed() }
-        if let pause { try await Task.sleep(for: pause) }
+        for _ in 0..<yields { await Task.yield() }
         try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             state.withLock { state -> Result<Void, any Error>? in
                 guard state.stopped.contains(step) else { return .success(()) }

@@ -32,8 +32,8 @@ extension SQLiteCacheStoreTests {
                 try data.write(to: url)
             }
             #expect(changed > 0)
-            let events = RecordedEvents()
-            let store = SQLiteCacheStore(inFolder: path, onEvent: events.add)
+            let events = RecordingList<SQLiteCacheStore.Event>()
+            let store = SQLiteCacheStore(inFolder: path, onEvent: events.record)
             if let entry = try await store.lookUp(Samples.key("/a")).entries.first {
                 do {
                     #expect(try await Samples.read(entry, in: store) == nil)
@@ -96,8 +96,8 @@ extension SQLiteCacheStoreTests {
                 try data.write(to: database)
             }
             if damage == .otherSecret { #expect(files.permissions("secret") == 0o600) }
-            let events = RecordedEvents()
-            let store = SQLiteCacheStore(inFolder: path, onEvent: events.add)
+            let events = RecordingList<SQLiteCacheStore.Event>()
+            let store = SQLiteCacheStore(inFolder: path, onEvent: events.record)
             for number in 0..<100 {
                 for entry in try await store.lookUp(Samples.key("/\(number)")).entries {
                     _ = try? await Samples.check(entry, in: store)
@@ -147,12 +147,12 @@ extension SQLiteCacheStoreTests {
             #expect(tables.count >= 13, "\(tables)")
             for (name, page) in tables + [(name: "sqlite_schema", page: 1)] {
                 try FileManager.default.removeItem(atPath: path)
-                let events = RecordedEvents()
-                var store = SQLiteCacheStore(inFolder: path, onEvent: events.add)
+                let events = RecordingList<SQLiteCacheStore.Event>()
+                var store = SQLiteCacheStore(inFolder: path, onEvent: events.record)
                 try await fill(store)
                 // A page in the log comes before the same page in the file.
                 try SQLiteDatabase(path: database).runAll("PRAGMA wal_checkpoint(TRUNCATE)")
-                if !isOpen { store = SQLiteCacheStore(inFolder: path, onEvent: events.add) }
+                if !isOpen { store = SQLiteCacheStore(inFolder: path, onEvent: events.record) }
                 let file = try FileHandle(forUpdating: URL(fileURLWithPath: database))
                 try file.seek(toOffset: UInt64(page - 1) * 4096)
                 try file.write(contentsOf: Data(repeating: 0xFF, count: 64))

@@ -1,7 +1,6 @@
 #if SQLite
 import ErrandCache
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -111,7 +110,7 @@ extension SQLiteCacheStoreTests {
     }
 
     private struct DiskFull: Sendable {
-        let isFull = SharedFlag()
+        let isFull = Watched(false)
         var calls: FileCalls {
             var calls = FileCalls()
             calls.writeAt = { [isFull] in
@@ -122,25 +121,17 @@ extension SQLiteCacheStoreTests {
         }
     }
 
-    private final class SharedFlag: Sendable {
-        private let flag = Mutex(false)
-        var value: Bool {
-            get { flag.withLock { $0 } }
-            set { flag.withLock { $0 = newValue } }
-        }
-    }
-
     @Test func aFullDiskFailsTheWriterAndLeavesNothing() async throws {
         try await withFolder { path, files in
             let disk = DiskFull()
             let store = SQLiteCacheStore(inFolder: path, calls: disk.calls)
             try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/a"))
-            disk.isFull.value = true
+            disk.isFull.change { $0 = true }
             await #expect(throws: FileWriteError.self) { try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/b")) }
             await eventually { files.bodies.count == 1 }
             let entry = try #require(try await store.lookUp(Samples.key("/a")).entries.first)
             #expect(try await Samples.check(entry, in: store) == "n")
-            disk.isFull.value = false
+            disk.isFull.change { $0 = false }
             #expect(try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/b")) != nil)
         }
     }

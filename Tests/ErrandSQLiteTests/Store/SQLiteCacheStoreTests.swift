@@ -106,13 +106,6 @@ import Testing
         #expect(try folder.read("store") == Data("text".utf8))
     }
 
-    @Test func theNumberOfABodyFollowsFromItsName() {
-        for number in [0, 1, -1, .max, .min] as [Int64] { #expect(BodyFile.number(of: BodyFile.name(of: number)) == number) }
-        for name in ["", "1", "ffffffffffffffFF", "+fffffffffffffff", "fffffffffffffffff", "fffffffffffffffg", "ffffffffffffffé"] {
-            #expect(BodyFile.number(of: name) == nil, "\(name)")
-        }
-    }
-
     @Test func keepsNothingOfAVolatileIdentity() async throws {
         try await withFolder { path, files in
             let store = SQLiteCacheStore(inFolder: path)

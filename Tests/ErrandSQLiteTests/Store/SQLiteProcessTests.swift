@@ -77,8 +77,8 @@ struct SQLiteProcessTests {
 
     /// Opens the store as the next process does, and checks all entries.
     private static func check(_ path: String, _ when: String) async throws {
-        let events = RecordedEvents()
-        let store = SQLiteCacheStore(inFolder: path, onEvent: events.add)
+        let events = RecordingList<SQLiteCacheStore.Event>()
+        let store = SQLiteCacheStore(inFolder: path, onEvent: events.record)
         let listing = try await store.entries(limit: 10_000)
         var (bytes, large) = (Int64(0), 0)
         for listed in listing {
@@ -246,9 +246,9 @@ struct SQLiteProcessTests {
     }
 
     private func load(_ path: String, seed: UInt64, seconds: Int, report: String) async throws {
-        let events = RecordedEvents()
+        let events = RecordingList<SQLiteCacheStore.Event>()
         let store = SQLiteCacheStore(
-            inFolder: path, bytes: 3_000_000, entries: 40, entryBytes: 1_000_000, onEvent: events.add)
+            inFolder: path, bytes: 3_000_000, entries: 40, entryBytes: 1_000_000, onEvent: events.record)
         let end = ContinuousClock.now + .seconds(seconds)
         do {
             let counts = try await withThrowingTaskGroup(of: (Int, Int).self) { group in
@@ -289,15 +289,15 @@ struct SQLiteProcessTests {
         let key = Samples.key("/seen", account: "carol")
         guard try await store.lookUp(key).entries.isEmpty else { return try write("not new", to: report) }
         try write("empty", to: report)
-        while true {
-            if let entry = try await store.lookUp(key).entries.first, let name = try await Samples.check(entry, in: store) {
-                try write(name, to: report)
-                break
-            }
-            try await Task.sleep(for: .milliseconds(5))
+        let name = try await poll("the entry", upTo: .seconds(300)) { () -> String? in
+            guard let entry = try await store.lookUp(key).entries.first else { return nil }
+            return try await Samples.check(entry, in: store)
+        } until: {
+            $0 != nil
         }
+        try write(name ?? "", to: report)
         let signal = URL(fileURLWithPath: report).deletingLastPathComponent().path + "/signed-out"
-        while !FileManager.default.fileExists(atPath: signal) { try await Task.sleep(for: .milliseconds(5)) }
+        try await poll("the signal", upTo: .seconds(300), value: { FileManager.default.fileExists(atPath: signal) }) { $0 }
         // The first look-up after the sign-out.
         try write(try await store.lookUp(key).entries.isEmpty ? "seen, gone" : "seen, still there", to: report)
     }
@@ -318,7 +318,7 @@ struct SQLiteProcessTests {
         let open = try await begin("/late", news, since: generation)
         try write("ready", to: report)
         let signal = URL(fileURLWithPath: report).deletingLastPathComponent().path + "/removed"
-        while !FileManager.default.fileExists(atPath: signal) { try await Task.sleep(for: .milliseconds(5)) }
+        try await poll("the signal", upTo: .seconds(300), value: { FileManager.default.fileExists(atPath: signal) }) { $0 }
         var found: [String] = []
         found.append(try await store.lookUp(Samples.key("/news")).entries.isEmpty ? "gone" : "still there")
         found.append(try await store.lookUp(Samples.key("/sports")).entries.count == 1 ? "kept" : "lost")
@@ -335,7 +335,7 @@ struct SQLiteProcessTests {
         let exchanges = Counter()
 
         func send(_ request: Request) async throws -> Response {
-            exchanges.increment()
+            exchanges.add()
             let account = request.headers[.authorization] ?? "nobody"
             let path = request.target?.path ?? ""
             let body = Samples.body("\(account) of \(path)", bytes: path.hasSuffix("9") ? 100_000 : 2_000)
@@ -343,12 +343,6 @@ struct SQLiteProcessTests {
                 head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=600", .contentLength: "\(body.count)"]), data: body,
                 request: request)
         }
-    }
-
-    private final class Counter: Sendable {
-        private let count = Mutex(0)
-        var value: Int { count.withLock { $0 } }
-        func increment() { count.withLock { $0 += 1 } }
     }
 
     private func call(_ path: String, seed: UInt64, count: Int, report: String) async throws {

@@ -3,7 +3,7 @@ import ErrandCache
 import ErrandCore
 import ErrandFormats
 import Foundation
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import ErrandSQLite
@@ -77,12 +77,8 @@ enum Samples {
     struct Torn: Error { let name: String }
 }
 
-/// The events of a store.
-final class RecordedEvents: Sendable {
-    private let events = Mutex<[SQLiteCacheStore.Event]>([])
-    var all: [SQLiteCacheStore.Event] { events.withLock { $0 } }
+extension RecordingList<SQLiteCacheStore.Event> {
     var kinds: [SQLiteCacheStore.Event.Kind] { all.map(\.kind) }
-    func add(_ event: SQLiteCacheStore.Event) { events.withLock { $0.append(event) } }
 }
 
 /// The files of a store's folder.
