@@ -77,6 +77,7 @@ public struct RedirectMiddleware: HTTPMiddleware {
                     request.report(.redirectDecision, decision: .init(continues: false, "\(response.status.code), returned"))
                 }
                 if !trail.records.isEmpty { response.metadata.redirects = trail.records }
+                processed.addWarnings(to: &response)
                 return response
             }
             request.report(.redirectDecision, decision: .init(continues: true, hop.event))
