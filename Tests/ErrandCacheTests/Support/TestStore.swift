@@ -12,7 +12,8 @@ final class TestStore: OwnRemovalStore {
 
     private struct State {
         var failing: Set<Step> = []
-        var refusesEntries = false
+        var refusal: CacheStatus.Refusal?
+        var refusing: Set<Step> = []
         var stopped: Set<Step> = []
         var waiters: [(Step, QueueTicket, CheckedContinuation<Void, any Error>)] = []
         var calls: [Step: Int] = [:]
@@ -25,8 +26,10 @@ final class TestStore: OwnRemovalStore {
     init(_ memory: MemoryCacheStore = MemoryCacheStore()) { self.memory = memory }
 
     func fail(_ steps: Set<Step>) { state.withLock { $0.failing = steps } }
-    /// From now on, the store keeps no entry.
-    func refuseEntries() { state.withLock { $0.refusesEntries = true } }
+    /// From now on, the store refuses each entry at a step.
+    func refuse(_ refusal: CacheStatus.Refusal, at step: Step = .writer) {
+        state.withLock { ($0.refusal, $0.refusing) = (refusal, [step]) }
+    }
     func stop(_ step: Step) { state.withLock { _ = $0.stopped.insert(step) } }
     func pause(_ step: Step, _ duration: Duration) { state.withLock { $0.pause[step] = duration } }
     func calls(_ step: Step) -> Int { state.withLock { $0.calls[step] ?? 0 } }
@@ -42,11 +45,12 @@ final class TestStore: OwnRemovalStore {
     }
 
     private func enter(_ step: Step) async throws {
-        let (fails, pause) = state.withLock { state in
+        let (fails, refusal, pause) = state.withLock { state in
             state.calls[step, default: 0] += 1
-            return (state.failing.contains(step), state.pause[step])
+            return (state.failing.contains(step), state.refusing.contains(step) ? state.refusal : nil, state.pause[step])
         }
         if fails { throw Failed() }
+        if let refusal { throw refusal }
         if let pause { try await Task.sleep(for: pause) }
         try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             state.withLock { state -> Result<Void, any Error>? in
@@ -79,11 +83,10 @@ final class TestStore: OwnRemovalStore {
 
     func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) async throws -> (any CacheWriter)? {
+    ) async throws -> any CacheWriter {
         try await enter(.writer)
-        if state.withLock(\.refusesEntries) { return nil }
         let writer = try await memory.makeWriter(for: key, head: head, expectedBytes: expectedBytes, since: generation)
-        return writer.map { Writer(store: self, writer: $0) }
+        return Writer(store: self, writer: writer)
     }
 
     func updateHeads(_ entries: [CacheEntry]) async throws {
@@ -124,7 +127,7 @@ final class TestStore: OwnRemovalStore {
             try await writer.write(chunk)
         }
 
-        func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? {
+        func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID {
             try await store.enter(.publish)
             return try await writer.publish(head, replacing: replaced)
         }

@@ -178,25 +178,25 @@ extension SQLiteCacheStoreTests {
     ]) func wrongNumbersInTheDatabaseDoNoHarm(change: String) async throws {
         try await withFolder { path, _ in
             let store = SQLiteCacheStore(inFolder: path, bytes: 1_000_000, entryBytes: 300_000)
-            let id = try #require(try await Samples.add("n", bytes: 1000, to: store, Samples.key("/one")))
+            let id = try await Samples.add("n", bytes: 1000, to: store, Samples.key("/one"))
             try SQLiteDatabase(path: path + "/responses.sqlite").runAll(change)
             _ = try await store.usage
             try await store.updateHeads([CacheEntry(id: id, head: Samples.head("a longer name", bytes: 1000))])
             for number in 0..<5 { _ = try? await Samples.add("m", bytes: 250_000, to: store, Samples.key("/\(number)")) }
             _ = try await store.lookUp(Samples.key("/one"))
             try await store.removeAll()
-            #expect(try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/two")) != nil)
+            _ = try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/two"))
         }
     }
 
     @Test func numbersOfAReplacedDatabaseDoNotReturn() async throws {
         try await withFolder { path, _ in
             let store = SQLiteCacheStore(inFolder: path)
-            let first = try #require(try await Samples.add("n", bytes: 10, to: store, Samples.key("/a")))
+            let first = try await Samples.add("n", bytes: 10, to: store, Samples.key("/a"))
             let generation = try await store.lookUp(Samples.key("/a")).generation
             for suffix in ["-wal", "-shm", ""] { try FileManager.default.removeItem(atPath: path + "/responses.sqlite" + suffix) }
             #expect(try await store.lookUp(Samples.key("/a")).entries.isEmpty)
-            let second = try #require(try await Samples.add("n", bytes: 10, to: store, Samples.key("/b")))
+            let second = try await Samples.add("n", bytes: 10, to: store, Samples.key("/b"))
             #expect(second != first)
             #expect(try await store.lookUp(Samples.key("/a")).generation != generation)
             #expect(try await store.body(of: first, offsets: 0..<10) == nil)
