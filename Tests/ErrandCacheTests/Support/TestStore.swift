@@ -12,6 +12,7 @@ final class TestStore: OwnRemovalStore {
 
     private struct State {
         var failing: Set<Step> = []
+        var error: any Error = Failed()
         var refusal: CacheStatus.Refusal?
         var refusing: Set<Step> = []
         var stopped: Set<Step> = []
@@ -25,9 +26,9 @@ final class TestStore: OwnRemovalStore {
 
     init(_ memory: MemoryCacheStore = MemoryCacheStore()) { self.memory = memory }
 
-    func fail(_ steps: Set<Step>) { state.withLock { $0.failing = steps } }
-    /// From now on, the store refuses each entry at a step.
-    func refuse(_ refusal: CacheStatus.Refusal, at step: Step = .writer) {
+    func fail(_ steps: Set<Step>, with error: any Error = Failed()) { state.withLock { ($0.failing, $0.error) = (steps, error) } }
+    /// From now on, the store refuses each entry at a step; `nil`: no entry.
+    func refuse(_ refusal: CacheStatus.Refusal?, at step: Step = .writer) {
         state.withLock { ($0.refusal, $0.refusing) = (refusal, [step]) }
     }
     func stop(_ step: Step) { state.withLock { _ = $0.stopped.insert(step) } }
@@ -45,11 +46,13 @@ final class TestStore: OwnRemovalStore {
     }
 
     private func enter(_ step: Step) async throws {
-        let (fails, refusal, pause) = state.withLock { state in
+        let (error, refusal, pause) = state.withLock { state in
             state.calls[step, default: 0] += 1
-            return (state.failing.contains(step), state.refusing.contains(step) ? state.refusal : nil, state.pause[step])
+            return (
+                state.failing.contains(step) ? state.error : nil, state.refusing.contains(step) ? state.refusal : nil, state.pause[step]
+            )
         }
-        if fails { throw Failed() }
+        if let error { throw error }
         if let refusal { throw refusal }
         if let pause { try await Task.sleep(for: pause) }
         try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
