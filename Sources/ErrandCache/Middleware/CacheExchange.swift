@@ -40,7 +40,7 @@ struct CacheExchange: Sendable {
                 throw error.restoringFields(of: forward, from: request)
             }
             response.request.restoreFields(of: forward, from: request)
-            attempts.addWarnings(to: &response)
+            response = attempts.adding(to: response)
             guard response.upgrade == nil, response.head.status.kind != .informational else { return response }
             if forward.mayStore, let refusal = runtime.engine.refusal(of: response, to: call.cached) {
                 (forward.mayStore, forward.innerRefusal) = (false, refusal)

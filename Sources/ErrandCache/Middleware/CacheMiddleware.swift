@@ -37,8 +37,8 @@ public import ErrandCore
 ///
 /// The first failure of each kind is a warning in `metadata.warnings` of the next response from the server. `log` writes the warning. If an
 /// outer layer sends the request again, the final response has the warning. If the call fails, the warning is lost. The event
-/// ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports each failure. The kinds are counted for each store. After 32 other kinds, a kind
-/// is reported again.
+/// ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports each failure. Each store counts its own kinds, and reports a kind again after
+/// 32 other kinds.
 ///
 /// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports the status.
 /// If a response is not stored, ``/ErrandCore/CacheStatus/refusal`` says why. A hit has no exchange.

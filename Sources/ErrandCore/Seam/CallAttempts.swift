@@ -112,13 +112,8 @@ public struct CallAttempts: Sendable {
         if records.isEmpty, warnings.isEmpty { return response }
         var response = response
         if !records.isEmpty { response.metadata.attempts = records.followed(by: response.metadata.attempts) }
-        addWarnings(to: &response)
-        return response
-    }
-
-    /// Adds only the warnings of the released responses to the final response.
-    package func addWarnings(to response: inout Response) {
         if !warnings.isEmpty { response.metadata.warnings = warnings + response.metadata.warnings }
+        return response
     }
 
     /// Returns the failure of the last attempt. If the failure is a ``RequestFailure``, the earlier attempts are added.
