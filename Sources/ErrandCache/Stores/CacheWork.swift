@@ -30,12 +30,9 @@ public final class CacheWork: Sendable {
     /// Whether a warning is queued for the next response. A response reads this value without a lock.
     private let hasWarnings = Atomic(false)
 
-    /// The largest number of kinds of failures that are remembered, and of warnings that wait.
-    static let warningLimit = 32
-
     private struct Warnings {
         /// The kinds of failures that were reported.
-        var kinds = BoundedTable<OctetKey, Void>(limit: warningLimit)
+        var kinds = BoundedTable<OctetKey, Void>(limit: CacheLimits.warnings)
         /// The warnings that no response has yet.
         var waiting: [String] = []
     }
@@ -52,10 +49,10 @@ public final class CacheWork: Sendable {
 
     /// Keeps a warning for the next response, unless there was a warning of this kind.
     ///
-    /// After ``warningLimit`` other kinds, a kind is reported again. If ``warningLimit`` warnings wait, further warnings are dropped.
+    /// After ``CacheLimits/warnings`` other kinds, a kind is reported again. If that many warnings wait, further warnings are dropped.
     func warn(_ warning: String, kind: String) {
         warnings.withLock { warnings in
-            guard warnings.kinds.updateIfPresent(OctetKey(kind), { _ in }) == nil, warnings.waiting.count < Self.warningLimit else {
+            guard warnings.kinds.updateIfPresent(OctetKey(kind), { _ in }) == nil, warnings.waiting.count < CacheLimits.warnings else {
                 return
             }
             warnings.kinds.update(OctetKey(kind), default: ()) { _ in }

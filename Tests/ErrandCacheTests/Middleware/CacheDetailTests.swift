@@ -189,7 +189,7 @@ import Testing
     @Test func theWarningsThatWaitHaveALimit() {
         let work = CacheWork()
         for number in 0..<100 { work.warn("\(number)", kind: "\(number)") }
-        #expect(work.takeWarnings()?.count == CacheWork.warningLimit && work.takeWarnings() == nil)
+        #expect(work.takeWarnings()?.count == CacheLimits.warnings && work.takeWarnings() == nil)
         work.warn("again", kind: "0")
         #expect(work.takeWarnings() == nil)
         work.warn("new", kind: "99")
