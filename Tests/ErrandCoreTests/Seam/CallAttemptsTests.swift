@@ -61,7 +61,7 @@ import Testing
         }
         let stack = HTTPStack(transport).redirect().retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
             .validate(
-                ResponseValidator("again") { response, _, retries in
+                ResponseValidator("again") { _, response, _ in
                     response.head.status == .ok ? .next : .retry(.constant(.zero), atMost: 2)
                 })
         let response = try await stack.send(.sample())
