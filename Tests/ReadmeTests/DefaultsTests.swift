@@ -142,6 +142,7 @@ import Testing
         values["CacheLimits.variants"] = number(CacheLimits.variants)
         values["CacheLimits.validatorBytes"] = bytes(CacheLimits.validatorBytes)
         values["CacheLimits.removals"] = number(CacheLimits.removals)
+        values["CacheLimits.warnings"] = number(CacheLimits.warnings)
         values["VaryField.namesLimit"] = number(VaryField.namesLimit)
         values["CachePolicy.Heuristic.fraction"] = CachePolicy.Heuristic.standard.fraction.inPercent
         values["CachePolicy.Heuristic.limit"] = CachePolicy.Heuristic.standard.limit.inWords

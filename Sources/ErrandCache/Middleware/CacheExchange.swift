@@ -27,6 +27,7 @@ struct CacheExchange: Sendable {
     /// - Throws: the errors of `next`, unless a stored response replaces a failure; `CancellationError`.
     func send(_ forward: CacheForward, to next: some HTTPSender) async throws -> Response {
         var (forward, entries, outgoing, resends) = (forward, call.lookup?.entries ?? [], request, 0)
+        var attempts = CallAttempts()
         while true {
             var sent = outgoing
             forward.apply(to: &sent)
@@ -39,6 +40,7 @@ struct CacheExchange: Sendable {
                 throw error.restoringFields(of: forward, from: request)
             }
             response.request.restoreFields(of: forward, from: request)
+            response = attempts.adding(to: response)
             guard response.upgrade == nil, response.head.status.kind != .informational else { return response }
             if forward.mayStore, let refusal = runtime.engine.refusal(of: response, to: call.cached) {
                 (forward.mayStore, forward.innerRefusal) = (false, refusal)
@@ -74,7 +76,8 @@ struct CacheExchange: Sendable {
                 again = unconditional
             }
             if let again { forward = again }
-            var attempts = CallAttempts()
+            // The response already has the warnings of the earlier responses.
+            attempts = CallAttempts()
             outgoing = try await attempts.followUp(with: request, after: .success(response), counting: false, on: runtime.clock)
         }
     }
@@ -124,7 +127,7 @@ struct CacheExchange: Sendable {
             if status.isStored {
                 // An inner cache that has no storage has already stored the response.
                 if merged.isStored, inner.storage == nil { storage = nil }
-                (merged.isStored, merged.refusal) = (true, nil)
+                merged.isStored = true
             } else {
                 storage = inner.storage
             }
@@ -173,12 +176,12 @@ struct CacheExchange: Sendable {
         do throws(CacheStatus.Refusal) {
             tee = try makeTee(for: response, write, after: lookup)
         } catch {
-            (status.isStored, status.refusal) = (false, error)
+            status.refusal = error
             return (body, nil)
         }
         let stored = await tee.attached(to: body)
-        status.refusal = tee.storage.ownRefusal
-        status.isStored = status.refusal == nil
+        status.isStored = true
+        if let refusal = tee.storage.ownRefusal { status.refusal = refusal }
         return (stored, status.isStored ? tee.storage : nil)
     }
 
@@ -208,7 +211,7 @@ extension CacheStatus {
     /// Returns the status of a response that is not stored.
     fileprivate func refused(_ refusal: Refusal) -> CacheStatus {
         var status = self
-        (status.isStored, status.refusal) = (false, refusal)
+        status.refusal = refusal
         return status
     }
 }

@@ -36,7 +36,10 @@ public import ErrandCore
 /// next failure counts as the first. If only the writing of a body has failed, the store is still read. If a server responds to the
 /// conditions of the cache with 400 or 431, for example because the head is too long, the request is sent once more without conditions.
 ///
-/// The first failure of each kind is a warning in `metadata.warnings` of the next response from the server. `log` writes the warning.
+/// The first failure of each kind is a warning in `metadata.warnings` of the next response from the server. `log` writes the warning. If an
+/// outer layer sends the request again, the final response has the warning. If the call fails, the warning is lost. The event
+/// ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports each failure. Each store counts its own kinds, and reports a kind again after
+/// 32 other kinds.
 ///
 /// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports the status.
 /// If a response is not stored, ``/ErrandCore/CacheStatus/refusal`` says why. A hit has no exchange.

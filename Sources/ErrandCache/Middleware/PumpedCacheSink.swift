@@ -194,10 +194,8 @@ final class PumpedCacheSink: BodySink {
     private func store() async -> CacheStatus.Refusal? {
         let (store, write) = (tee.runtime.store, tee.write)
         do {
-            guard
-                let writer = try await store.makeWriter(
-                    for: tee.key, head: write.head, expectedBytes: write.expectedBytes, since: tee.generation)
-            else { return tee.storeRefusal }
+            let writer = try await store.makeWriter(
+                for: tee.key, head: write.head, expectedBytes: write.expectedBytes, since: tee.generation)
             let (isDropped, reader) = state.withLock { state in
                 state.writer = writer
                 return (state.isDropped, state.reader.take())
@@ -220,9 +218,9 @@ final class PumpedCacheSink: BodySink {
                         return .incompleteBody
                     }
                     if includesAfter, let after = write.after, try await !copy(after, to: writer) { return .removed }
-                    let id = try await writer.publish(head, replacing: write.replaces)
+                    _ = try await writer.publish(head, replacing: write.replaces)
                     tee.runtime.succeeded(reads: false)
-                    return id == nil ? .removed : nil
+                    return nil
                 case .dropped: return .storeRefused
                 case .wait:
                     await withCheckedContinuation { continuation in
@@ -235,9 +233,10 @@ final class PumpedCacheSink: BodySink {
                     }
                 }
             }
+        } catch let refusal as CacheStatus.Refusal {
+            // The store works, and does not keep this entry.
+            return refusal
         } catch {
-            // The store works, and only this entry gets no room.
-            if let refusal = error as? any CacheEntryRefusal { return refusal.refusal }
             if !state.withLock(\.isDropped) {
                 // After the entry was dropped, any error of the writer is expected.
                 tee.runtime.failed("write an entry", error, tee.request, reads: false)

@@ -37,8 +37,8 @@ import func TestSupport.eventually
         let response = try await cache.send(request())
         #expect(try status(response).isStored)
         _ = try await response.body.collect()
-        #expect(try status(response).refusal == .noRoom && !status(response).isStored)
-        #expect(response.metadata.description.contains("detail=no-room"))
+        #expect(try status(response).refusal == .tooLarge && !status(response).isStored)
+        #expect(response.metadata.description.contains("detail=too-large"))
     }
 
     @Test(arguments: StoreKind.allCases) func aBodyThatIsNotReadIsNotStored(_ kind: StoreKind) async throws {
@@ -53,14 +53,61 @@ import func TestSupport.eventually
         }
     }
 
-    @Test(arguments: [true, false]) func aStoreThatKeepsNoEntryIsNotStored(_ isVolatile: Bool) async throws {
+    private static let refusals: [CacheStatus.Refusal] = [.tooLarge, .noRoom, .removed, .volatileAccount, .storeRefused]
+
+    /// The reason of an app's own store is shown at each step, and the store is used for the next response.
+    @Test(arguments: refusals, [TestStore.Step.writer, .write, .publish])
+    func theReasonOfAStoreIsInTheStatus(_ refusal: CacheStatus.Refusal, _ step: TestStore.Step) async throws {
         let store = TestStore()
-        store.refuseEntries()
         let cache = cache(in: store)
-        let identity = isVolatile ? CredentialIdentity(scheme: "bearer", "secret") : ada
-        let response = try await cache.send(request("Authorization: secret", identity: identity))
-        #expect(try !status(response).isStored && status(response).refusal == (isVolatile ? .volatileAccount : .storeRefused))
+        store.refuse(refusal, at: step)
+        let response = try await cache.send(request())
+        if step != .writer { #expect(try status(response).isStored) }
         #expect(try await response.body.collect().count == 5)
+        try await until { cache.isIdle }
+        #expect(try status(response).description == "fwd=uri-miss; fwd-status=200; ttl=60; detail=\(refusal.rawValue)")
+        store.refuse(nil)
+        let next = try await cache.send(request())
+        _ = try await next.body.collect()
+        try await until { cache.isIdle }
+        #expect(try status(next).isStored && store.memory.usage.entries == 1)
+        #expect(response.metadata.warnings.isEmpty && next.metadata.warnings.isEmpty)
+    }
+
+    /// Two bodies arrive at the same time, and have no room together.
+    @Test(arguments: [true, false]) func aMemoryStoreWithoutRoomSaysSo(_ isAnnounced: Bool) async throws {
+        let store = MemoryCacheStore(bytes: 10_000, entryBytes: 6000)
+        let slow = TestSource([String(repeating: "x", count: 4000)], end: nil)
+        let cache = CachedOrigin(in: store) { request, number in
+            let length = isAnnounced ? ["Content-Length: 4000"] : []
+            let source = number == 1 ? slow : TestSource([String(repeating: "x", count: 4000)])
+            return reply(to: request, [Self.fresh] + length, source: source)
+        }
+        let first = try await cache.send(request())
+        var iterator = first.body.makeAsyncIterator()
+        _ = try await iterator.next()
+        let second = try await cache.send(request(url: sampleURL + "/2"))
+        #expect(try status(second).isStored == !isAnnounced)
+        _ = try await second.body.collect()
+        #expect(try status(second).description == "fwd=uri-miss; fwd-status=200; ttl=60; detail=no-room")
+        slow.end()
+        while try await iterator.next() != nil {}
+        #expect(try status(first).isStored && store.usage.entries == 1)
+    }
+
+    @Test(arguments: StoreKind.allCases) func aRemovalDuringTheBodyIsAReason(_ kind: StoreKind) async throws {
+        let source = TestSource(["he"], end: nil)
+        let cache = CachedOrigin(in: kind.store) { request, _ in reply(to: request, [Self.fresh], source: source) }
+        let response = try await cache.send(request())
+        var iterator = response.body.makeAsyncIterator()
+        _ = try await iterator.next()
+        try await cache.store.removeAll(urls: [sampleURL])
+        source.add("llo")
+        source.end()
+        while try await iterator.next() != nil {}
+        try await until { cache.isIdle }
+        #expect(try status(response).refusal == .removed)
+        #expect(try await cache.store.usage.entries == 0)
     }
 
     @Test func aFailureOfTheStoreIsInTheStatus() async throws {
@@ -120,6 +167,51 @@ import func TestSupport.eventually
         #expect(!warnings.joined().contains("hidden"))
     }
 
+    /// The path of a file is no part of a kind, because each body can have a file of its own.
+    @Test func anErrorWithAnotherCodeIsAnotherKind() async throws {
+        let store = TestStore()
+        let cache = cache(in: store)
+        var counts: [Int] = []
+        for (path, code) in [("/a/1", 28), ("/a/2", 28), ("/a/3", 5), ("/a/4", 28)] as [(String, Int32)] {
+            store.fail([.publish], with: FileWriteError(path: path, operation: "write", code: code))
+            _ = try await cache.get(request())
+            try await until { cache.isIdle }
+            cache.time.advance(100)
+            store.fail([])
+            // The next response has the warning of the failure.
+            let response = try await cache.send(request(url: sampleURL + path))
+            _ = try await response.body.collect()
+            try await until { cache.isIdle }
+            counts.append(response.metadata.warnings.count)
+            try await store.removeAll()
+            cache.time.advance(100)
+        }
+        #expect(counts == [1, 0, 1, 0])
+    }
+
+    @Test func theWarningsThatWaitHaveALimit() {
+        let work = CacheWork()
+        for number in 0..<100 { work.warn("\(number)", kind: "\(number)") }
+        #expect(work.takeWarnings()?.count == CacheLimits.warnings && work.takeWarnings() == nil)
+        work.warn("again", kind: "0")
+        #expect(work.takeWarnings() == nil)
+        work.warn("new", kind: "99")
+        #expect(work.takeWarnings() == ["new"], "a dropped warning can come later")
+    }
+
+    @Test func aWarningOfARetriedResponseReachesTheCaller() async throws {
+        let store = TestStore()
+        store.fail([.lookUp])
+        let cache = CachedOrigin(in: store, clock: ContinuousClock()) { request, number in
+            reply(to: request, Self.fresh, status: number == 1 ? 503 : 200)
+        }
+        let stack = cache.stack.retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
+        let response = try await stack.send(request())
+        #expect(response.status == .ok && cache.origin.count == 2)
+        #expect(response.metadata.warnings.count == 1, "\(response.metadata.warnings)")
+        #expect(try await stack.send(request()).metadata.warnings.isEmpty)
+    }
+
     // MARK: Only stored responses
 
     @Test(arguments: [false, true]) func aResponseOfTheCacheSaysThatNothingWasSent(_ isByMode: Bool) async throws {
@@ -153,6 +245,19 @@ import func TestSupport.eventually
         let profile = try #require(response.metadata.profile?.description)
         #expect(profile.contains("200, hit; ttl=60\n") && profile.ranges(of: "hit").count == 1, "\(profile)")
         #expect(profile.contains("0 requests"), "\(profile)")
+    }
+
+    @Test func theProfileShowsTheFinalStatus() async throws {
+        let store = TestStore()
+        store.fail([.publish])
+        let cache = cache(in: store)
+        let response = try await cache.stack.retry().profile().send(request())
+        let profile = try #require(response.metadata.profile)
+        #expect(profile.description.contains("200, fwd=uri-miss; fwd-status=200; ttl=60; stored\n"), "\(profile)")
+        _ = try await response.body.collect()
+        try await until { cache.isIdle }
+        #expect(profile.description.contains("200, fwd=uri-miss; fwd-status=200; ttl=60; detail=store-failed\n"), "\(profile)")
+        #expect(profile.description.ranges(of: "fwd=").count == 1)
     }
 
     // MARK: Credentials of other layers

@@ -12,7 +12,9 @@ final class TestStore: OwnRemovalStore {
 
     private struct State {
         var failing: Set<Step> = []
-        var refusesEntries = false
+        var error: any Error = Failed()
+        var refusal: CacheStatus.Refusal?
+        var refusing: Set<Step> = []
         var stopped: Set<Step> = []
         var waiters: [(Step, QueueTicket, CheckedContinuation<Void, any Error>)] = []
         var calls: [Step: Int] = [:]
@@ -24,9 +26,11 @@ final class TestStore: OwnRemovalStore {
 
     init(_ memory: MemoryCacheStore = MemoryCacheStore()) { self.memory = memory }
 
-    func fail(_ steps: Set<Step>) { state.withLock { $0.failing = steps } }
-    /// From now on, the store keeps no entry.
-    func refuseEntries() { state.withLock { $0.refusesEntries = true } }
+    func fail(_ steps: Set<Step>, with error: any Error = Failed()) { state.withLock { ($0.failing, $0.error) = (steps, error) } }
+    /// From now on, the store refuses each entry at a step; `nil`: no entry.
+    func refuse(_ refusal: CacheStatus.Refusal?, at step: Step = .writer) {
+        state.withLock { ($0.refusal, $0.refusing) = (refusal, [step]) }
+    }
     func stop(_ step: Step) { state.withLock { _ = $0.stopped.insert(step) } }
     /// From now on, a step lets other tasks run before the step begins.
     func slow(_ step: Step, byYields count: Int) { state.withLock { $0.yields[step] = count } }
@@ -43,11 +47,14 @@ final class TestStore: OwnRemovalStore {
     }
 
     private func enter(_ step: Step) async throws {
-        let (fails, yields) = state.withLock { state in
+        let (error, refusal, yields) = state.withLock { state in
             state.calls[step, default: 0] += 1
-            return (state.failing.contains(step), state.yields[step] ?? 0)
+            return (
+                state.failing.contains(step) ? state.error : nil, state.refusing.contains(step) ? state.refusal : nil, state.yields[step] ?? 0
+            )
         }
-        if fails { throw Failed() }
+        if let error { throw error }
+        if let refusal { throw refusal }
         for _ in 0..<yields { await Task.yield() }
         try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             state.withLock { state -> Result<Void, any Error>? in
@@ -80,11 +87,10 @@ final class TestStore: OwnRemovalStore {
 
     func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) async throws -> (any CacheWriter)? {
+    ) async throws -> any CacheWriter {
         try await enter(.writer)
-        if state.withLock(\.refusesEntries) { return nil }
         let writer = try await memory.makeWriter(for: key, head: head, expectedBytes: expectedBytes, since: generation)
-        return writer.map { Writer(store: self, writer: $0) }
+        return Writer(store: self, writer: writer)
     }
 
     func updateHeads(_ entries: [CacheEntry]) async throws {
@@ -125,7 +131,7 @@ final class TestStore: OwnRemovalStore {
             try await writer.write(chunk)
         }
 
-        func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? {
+        func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID {
             try await store.enter(.publish)
             return try await writer.publish(head, replacing: replaced)
         }

@@ -45,10 +45,10 @@ enum Samples {
     @discardableResult
     static func add(
         _ name: String, bytes: Int, to store: SQLiteCacheStore, _ key: CacheKey, language: String? = nil, chunkBytes: Int = 50_000
-    ) async throws -> CacheEntry.ID? {
+    ) async throws -> CacheEntry.ID {
         let head = head(name, bytes: bytes, language: language)
         let generation = try await store.lookUp(key).generation
-        guard let writer = try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation) else { return nil }
+        let writer = try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation)
         var rest = body(name, bytes: bytes)[...]
         while !rest.isEmpty {
             try await writer.write(Data(rest.prefix(chunkBytes)))

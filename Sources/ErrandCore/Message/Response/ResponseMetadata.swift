@@ -59,6 +59,10 @@ extension ResponseMetadata {
 
     /// Problems of layers that have not failed the call, such as a store of the cache that can't be written: sentences without secrets.
     /// `log` writes each sentence as a warning. A layer reports each problem once, and not for each call. Empty without problems.
+    ///
+    /// If a layer sends a request again, such as `retry` or `authenticate`, the final response also has the warnings of the earlier
+    /// responses: see ``CallAttempts``. If the call fails, or returns a response that has no such attempt, such as the response of
+    /// `fallback`, its warnings are lost.
     public var warnings: [String] {
         get { self[WarningsKey.self] }
         set { self[WarningsKey.self] = newValue }
