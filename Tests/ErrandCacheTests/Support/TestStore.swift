@@ -50,7 +50,8 @@ final class TestStore: OwnRemovalStore {
         let (error, refusal, yields) = state.withLock { state in
             state.calls[step, default: 0] += 1
             return (
-                state.failing.contains(step) ? state.error : nil, state.refusing.contains(step) ? state.refusal : nil, state.yields[step] ?? 0
+                state.failing.contains(step) ? state.error : nil, state.refusing.contains(step) ? state.refusal : nil,
+                state.yields[step] ?? 0
             )
         }
         if let error { throw error }
