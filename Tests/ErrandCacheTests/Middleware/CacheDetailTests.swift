@@ -64,12 +64,12 @@ import func TestSupport.eventually
         let response = try await cache.send(request())
         if step != .writer { #expect(try status(response).isStored) }
         #expect(try await response.body.collect().count == 5)
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try status(response).description == "fwd=uri-miss; fwd-status=200; ttl=60; detail=\(refusal.rawValue)")
         store.refuse(nil)
         let next = try await cache.send(request())
         _ = try await next.body.collect()
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try status(next).isStored && store.memory.usage.entries == 1)
         #expect(response.metadata.warnings.isEmpty && next.metadata.warnings.isEmpty)
     }
@@ -77,11 +77,9 @@ import func TestSupport.eventually
     /// Two bodies arrive at the same time, and have no room together.
     @Test(arguments: [true, false]) func aMemoryStoreWithoutRoomSaysSo(_ isAnnounced: Bool) async throws {
         let store = MemoryCacheStore(bytes: 10_000, entryBytes: 6000)
-        let slow = TestSource([String(repeating: "x", count: 4000)], end: nil)
         let cache = CachedOrigin(in: store) { request, number in
             let length = isAnnounced ? ["Content-Length: 4000"] : []
-            let source = number == 1 ? slow : TestSource([String(repeating: "x", count: 4000)])
-            return reply(to: request, [Self.fresh] + length, source: source)
+            return reply(to: request, [Self.fresh] + length, source: ScriptedBodySource([String(repeating: "x", count: 4000)]))
         }
         let first = try await cache.send(request())
         var iterator = first.body.makeAsyncIterator()
@@ -90,22 +88,19 @@ import func TestSupport.eventually
         #expect(try status(second).isStored == !isAnnounced)
         _ = try await second.body.collect()
         #expect(try status(second).description == "fwd=uri-miss; fwd-status=200; ttl=60; detail=no-room")
-        slow.end()
         while try await iterator.next() != nil {}
         #expect(try status(first).isStored && store.usage.entries == 1)
     }
 
     @Test(arguments: StoreKind.allCases) func aRemovalDuringTheBodyIsAReason(_ kind: StoreKind) async throws {
-        let source = TestSource(["he"], end: nil)
+        let source = ScriptedBodySource(["he", "llo"])
         let cache = CachedOrigin(in: kind.store) { request, _ in reply(to: request, [Self.fresh], source: source) }
         let response = try await cache.send(request())
         var iterator = response.body.makeAsyncIterator()
         _ = try await iterator.next()
         try await cache.store.removeAll(urls: [sampleURL])
-        source.add("llo")
-        source.end()
         while try await iterator.next() != nil {}
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try status(response).refusal == .removed)
         #expect(try await cache.store.usage.entries == 0)
     }
@@ -175,16 +170,16 @@ import func TestSupport.eventually
         for (path, code) in [("/a/1", 28), ("/a/2", 28), ("/a/3", 5), ("/a/4", 28)] as [(String, Int32)] {
             store.fail([.publish], with: FileWriteError(path: path, operation: "write", code: code))
             _ = try await cache.get(request())
-            try await until { cache.isIdle }
-            cache.time.advance(100)
+            await eventually { cache.isIdle }
+            cache.time.advance(by: .seconds(100))
             store.fail([])
             // The next response has the warning of the failure.
             let response = try await cache.send(request(url: sampleURL + path))
             _ = try await response.body.collect()
-            try await until { cache.isIdle }
+            await eventually { cache.isIdle }
             counts.append(response.metadata.warnings.count)
             try await store.removeAll()
-            cache.time.advance(100)
+            cache.time.advance(by: .seconds(100))
         }
         #expect(counts == [1, 0, 1, 0])
     }
@@ -255,7 +250,7 @@ import func TestSupport.eventually
         let profile = try #require(response.metadata.profile)
         #expect(profile.description.contains("200, fwd=uri-miss; fwd-status=200; ttl=60; stored\n"), "\(profile)")
         _ = try await response.body.collect()
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(profile.description.contains("200, fwd=uri-miss; fwd-status=200; ttl=60; detail=store-failed\n"), "\(profile)")
         #expect(profile.description.ranges(of: "fwd=").count == 1)
     }
