@@ -156,7 +156,7 @@ final class DownloadFiles: Sendable {
         guard isTooMany || needed > free else { return }
         throw TransferError(
             .noSpace, "the download needs \((total - min(present, total)).counted("byte")), and the disk has \(free.counted("byte"))",
-            resumption: self.record)
+            resumption: .download(self.record))
     }
 
     /// Writes bytes at an offset.
@@ -167,7 +167,7 @@ final class DownloadFiles: Sendable {
         do {
             try await BlockingWork.run { try part.write(data, at: offset) }
         } catch let error as FileWriteError where isErrorOfFullDisk(error.code) {
-            throw TransferError(.noSpace, "the disk is full", resumption: record)
+            throw TransferError(.noSpace, "the disk is full", resumption: .download(record))
         }
         let end = offset + Int64(data.count)
         state.withLock { state in state.written = max(state.written, end) }

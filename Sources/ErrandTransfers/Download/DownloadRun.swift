@@ -8,8 +8,8 @@ final class DownloadRun: Sendable {
     private enum Step: Sendable {
         /// The file is complete.
         case complete(Response)
-        /// Another request is needed.
-        case goOn
+        /// The file is incomplete. Another request is needed.
+        case incomplete
     }
 
     private struct State {
@@ -97,7 +97,7 @@ final class DownloadRun: Sendable {
             response.discard()
             try startAgain(reason.rawValue, response)
             state.withLock { $0.asksForWhole = true }
-            return .goOn
+            return .incomplete
         case .refuse: throw try await StatusError(reading: response)
         case .fail(let reason):
             response.discard()
@@ -116,7 +116,7 @@ final class DownloadRun: Sendable {
     }
 
     private func error(_ code: TransferError.Code, _ message: String, _ response: Response) -> TransferError {
-        TransferError(code, message, resumption: files.record, request: response.request, response: response.head)
+        TransferError(code, message, resumption: .download(files.record), request: response.request, response: response.head)
     }
 
     /// Counts a start from the first byte.
@@ -174,10 +174,10 @@ final class DownloadRun: Sendable {
             defer { group.cancelAll() }
             return try await group.next() ?? nil
         }
-        guard let written else { return .goOn }
-        if let total = record.total { return written == total ? .complete(response) : .goOn }
+        guard let written else { return .incomplete }
+        if let total = record.total { return written == total ? .complete(response) : .incomplete }
         // Without a total, the end of a whole body is the end of the content. After a part, the next request shows whether there is more.
-        guard start == 0 else { return .goOn }
+        guard start == 0 else { return .incomplete }
         files.setTotal(written)
         return .complete(response)
     }
