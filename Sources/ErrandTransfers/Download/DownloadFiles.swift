@@ -8,8 +8,6 @@ internal import Synchronization
 /// The journal describes only bytes that are on the disk: the partial file is forced to the disk before the journal is written. An object
 /// holds the lock of the partial file for its lifetime.
 final class DownloadFiles: Sendable {
-    /// The largest journal that is read.
-    static let journalLimitBytes = 64 * 1024
     /// The free space that stays on the disk.
     static let spareBytes: Int64 = 1 << 20
 
@@ -76,45 +74,27 @@ final class DownloadFiles: Sendable {
             }
             if let part { return part }
         }
-        let owner = try? await PrivateFile.read(journalPath(of: path), limitBytes: journalLimitBytes, followsLinks: false)
-        let process = owner.flatMap { try? coding.decode(Owner.self, from: $0) }.map { "process \($0.process)" } ?? "another transfer"
+        let journal = try? await PrivateFile.read(journalPath(of: path), limitBytes: DownloadJournal.limitBytes, followsLinks: false)
+        let process = journal.flatMap { DownloadJournal.process(parsing: $0) }.map { "process \($0)" } ?? "another transfer"
         throw TransferError(.busy, "\(process) writes \(partPath.shownSafely())")
     }
 
     // MARK: The journal
 
-    private static let coding = JSONCoding()
-
-    /// The process that writes the file, for the error of another process.
-    private struct Owner: Codable { let process: Int32 }
-
-    /// The content of the journal.
-    private struct Journal: Codable {
-        let record: DownloadResumption
-        let process: Int32
-    }
-
     static func readJournal(of path: String, replaces: Bool) async throws -> DownloadResumption? {
         let journalPath = journalPath(of: path)
         do {
-            guard let data = try await PrivateFile.read(journalPath, limitBytes: journalLimitBytes, followsLinks: false) else { return nil }
-            return try decode(data)
+            let limit = DownloadJournal.limitBytes
+            guard let octets = try await PrivateFile.read(journalPath, limitBytes: limit, followsLinks: false) else { return nil }
+            return try DownloadJournal(parsing: octets).record
         } catch {
             if replaces { return nil }
-            throw TransferError(.journalUnreadable, "\(journalPath.shownSafely()): \(reason(error))")
+            throw TransferError(.journalUnreadable, "\(journalPath.shownSafely()): \(error)")
         }
     }
 
-    /// Decodes the octets of a journal.
-    static func decode(_ data: Data) throws -> DownloadResumption { try coding.decode(Journal.self, from: data).record }
-
-    private static func reason(_ error: any Error) -> String {
-        (error as? FileReadError).map { "\($0)" } ?? "it is not a journal of this version"
-    }
-
     private func writeJournal(_ record: DownloadResumption) async throws {
-        let data = try Self.coding.encode(Journal(record: record, process: currentProcess()))
-        try await PrivateFile.writeLocked(data, to: Self.journalPath(of: path))
+        try await PrivateFile.writeLocked(DownloadJournal(record, process: currentProcess()).octets, to: Self.journalPath(of: path))
     }
 
     // MARK: The bytes
