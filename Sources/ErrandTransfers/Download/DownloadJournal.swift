@@ -1,7 +1,7 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// The content of the file `NAME.errand-part.json`: the description of the bytes in the partial file, and the process that writes the bytes.
+/// The content of the file `NAME.errand-part.json`: the description of the bytes in the partial file, and the process that writes them.
 ///
 /// ```json
 /// {"process":71,"record":{"bytes":4096,"fileName":"archive.zip","schema":1,"total":8192,"validator":"\"v1\""}}

@@ -62,7 +62,8 @@ import Testing
         let head = DownloadRule.Head(
             response: HTTPResponse(status: .ok, headerFields: fields), bodyLength: 10, isDecoded: false, isAccepted: true)
         let file = DownloadResumption(fileName: String(repeating: "\\", count: 255))
-        guard case .write(_, _, let record) = DownloadRule.decide(head, asked: nil, record: file, now: HTTPDate(secondsSinceEpoch: 0)) else {
+        let now = HTTPDate(secondsSinceEpoch: 0)
+        guard case .write(_, _, let record) = DownloadRule.decide(head, asked: nil, record: file, now: now) else {
             Issue.record("the content is not written")
             return
         }
