@@ -161,6 +161,7 @@ import Testing
         values["TransferPolicy.idleTimeout"] = TransferPolicy.standard.idleTimeout.inWords
         values["TransferBudget.progressBytes"] = bytes(Int(TransferBudget.progressBytes))
         values["TransferBudget.maxRestarts"] = number(TransferBudget.maxRestarts)
+        values["DownloadFiles.journalSpaceBytes"] = bytes(Int(DownloadFiles.journalSpaceBytes))
         values["DownloadFiles.spareBytes"] = bytes(Int(DownloadFiles.spareBytes))
         values["DownloadJournal.limitBytes"] = bytes(DownloadJournal.limitBytes)
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent

@@ -42,7 +42,9 @@ final class DownloadRun: Sendable {
         while true {
             do {
                 switch (step.action, step.response) {
-                case (.publish(let bytes), let response?): return try await publish(bytes, response)
+                case (.publish(let bytes), let response?):
+                    try await naming(response) { try await publish(bytes) }
+                    return file(bytes, response)
                 case (.verify(let digest, let bytes), let response?): step.action = try await verify(digest, bytes, response)
                 case (let action, _): step = try await perform(action)
                 }
@@ -75,7 +77,7 @@ final class DownloadRun: Sendable {
 
     /// Writes the journal for all written bytes, even if the task is cancelled.
     private func keepBytes() async throws {
-        try await files.checkpoint()
+        try await files.checkpoint(isLast: true)
         download.keep(files.record)
     }
 
@@ -104,10 +106,12 @@ final class DownloadRun: Sendable {
         }
     }
 
-    /// Adds the request and the response to an error about the disk.
+    /// Adds the request and the response to an error about the space on the disk.
     private func naming(_ response: Response, _ work: () async throws -> Void) async throws {
         do {
             try await work()
+        } catch let error as FileWriteError where isErrorOfFullDisk(error.code) {
+            throw self.error(.noSpace, "the disk is full", response)
         } catch var error as TransferError {
             (error.request, error.response) = (response.request, response.head)
             throw error
@@ -155,7 +159,7 @@ final class DownloadRun: Sendable {
             group.addTask {
                 while true {
                     try await clock.sleep(for: Self.checkpointInterval)
-                    try await opened.checkpoint()
+                    try await self.naming(response) { try await opened.checkpoint() }
                 }
             }
             defer { group.cancelAll() }
@@ -205,11 +209,14 @@ final class DownloadRun: Sendable {
         throw error(.digestMismatch, message, response)
     }
 
-    private func publish(_ bytes: Int64, _ response: Response) async throws -> DownloadedFile {
+    private func publish(_ bytes: Int64) async throws {
         files.setTotal(bytes)
         try await files.publish(options: settings.options.file)
         download.keep(nil)
         meter.set(bytes, total: bytes)
-        return DownloadedFile(url: url, bytes: bytes, head: response.head, request: response.request, metadata: response.metadata)
+    }
+
+    private func file(_ bytes: Int64, _ response: Response) -> DownloadedFile {
+        DownloadedFile(url: url, bytes: bytes, head: response.head, request: response.request, metadata: response.metadata)
     }
 }
