@@ -138,6 +138,12 @@ package final class PartialFile: Sendable {
     /// Whether the path still leads to this file. Another process may have renamed or removed the file before this process took the lock.
     package var isAtItsPath: Bool { descriptor.withLock { descriptor in descriptor.map { ReservedFile.isSame($0, path) } ?? false } }
 
+    /// Returns whether a file exists at a path. A symbolic link is a file.
+    package static func exists(at path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
     /// Returns whether the file has other names (hard links).
     ///
     /// - Throws: `FileWriteError`.
@@ -170,7 +176,7 @@ package final class PartialFile: Sendable {
         }
     }
 
-    /// Gives the file its final name. The file must be complete. The file stays open, and keeps its lock until ``close()``.
+    /// Gives the file its final name, and closes it. The file must be complete.
     ///
     /// - Parameters:
     ///   - target: the path of the final name, in the same folder.
@@ -186,6 +192,7 @@ package final class PartialFile: Sendable {
             return options.permissions == FileWriteOptions.standard.permissions ? 0 : code
         }
         try OutputFile.rename(path, to: target, options: options, calls)
+        close()
         if options.synchronizesToDisk { try OutputFile.synchronizeFolder(of: target, calls) }
     }
 

@@ -247,8 +247,8 @@ final class DownloadFiles: Sendable {
 
     /// Gives the partial file its final name, and removes the journal.
     ///
-    /// The lock is released after the journal is removed, so that the journal of another download is not removed. If the journal can't be
-    /// removed, the journal stays. The next download ignores the journal, because the partial file is missing.
+    /// After the rename, another download may create a new partial file and its journal. Therefore the journal is removed only if there is
+    /// no new partial file. If the journal stays, the next download ignores the journal, because the partial file is shorter.
     ///
     /// - Throws: `FileWriteError`.
     func publish(options: FileWriteOptions) async throws {
@@ -265,9 +265,14 @@ final class DownloadFiles: Sendable {
             }
         }
         state.withLock { $0.isPublished = true }
-        try? await PrivateFile.remove(Self.journalPath(of: path), calls: calls)
-        part.close()
+        try? await removeJournal()
         if let failure { throw failure }
+    }
+
+    private func removeJournal() async throws {
+        let partPath = partPath
+        guard try await BlockingWork.run({ !PartialFile.exists(at: partPath) }) else { return }
+        try await PrivateFile.remove(Self.journalPath(of: path), calls: calls)
     }
 
     /// Removes both files.
