@@ -184,13 +184,17 @@ final class DownloadFiles: Sendable {
         }
     }
 
-    /// Removes the last bytes of the partial file that the journal does not describe: at most ``journalSpaceBytes``.
+    /// Removes the last bytes of the partial file that the journal does not describe: those of a failed write, or ``journalSpaceBytes``.
     private func releaseSpace() async throws {
+        let part = part
+        let present = try await BlockingWork.run { try part.lengthBytes() }
         let kept = state.withLock { state in
-            state.written = max(state.record.bytes, state.written - Self.journalSpaceBytes)
+            if present - state.written < Self.journalSpaceBytes {
+                state.written = max(state.record.bytes, state.written - Self.journalSpaceBytes)
+            }
             return state.written
         }
-        try await BlockingWork.run { [part] in try part.truncate(to: kept) }
+        try await BlockingWork.run { try part.truncate(to: kept) }
     }
 
     private func writeCheckpoint() async throws {

@@ -78,26 +78,32 @@ import Testing
     }
 
     /// The second download begins after the first download has renamed the file, and before it removes its journal.
-    @Test func theJournalOfASecondDownloadStays() async throws {
+    ///
+    /// - Parameter fails: whether the first download fails after the rename, because its folder can't be forced to the disk.
+    @Test(arguments: [false, true]) func theJournalOfASecondDownloadStays(fails: Bool) async throws {
         let (atEnd, mayEnd) = (Signal(), DispatchSemaphore(value: 0))
+        let isRenamed = Mutex(false)
         var calls = FileCalls.system
         calls.rename = { [path = folder.file("file")] old, new in
             let code = FileCalls.system.rename(old, new)
             if new == path {
+                isRenamed.withLock { $0 = true }
                 atEnd.signal()
                 mayEnd.wait()
             }
             return code
         }
-        let first = try download(ContentServer(content), calls)
-        async let file = first.file()
+        calls.synchronize = { fails && isRenamed.withLock { $0 } ? EIO : FileCalls.system.synchronize($0) }
+        let first = try download(ContentServer(content), calls, synchronizes: fails)
+        let task = Task { try await first.file() }
         try await atEnd.wait()
         #expect(try folder.read("file") == content)
         let server = ContentServer(Data.seeded(70_000, seed: 2), ["ETag": "\"v2\""])
         server.behavior.withLock { $0.cuts = [30_000] }
         await #expect(throws: TransportError.self) { try await download(server, maxFailures: 0).file() }
         mayEnd.signal()
-        _ = try await file
+        let result = await task.result
+        #expect(((try? result.get()) == nil) == fails)
         _ = try await download(server).file()
         #expect(server.ranges == [nil, "bytes=30000-"])
         #expect(try folder.read("file") == Data.seeded(70_000, seed: 2))
