@@ -371,6 +371,17 @@ var saved: Data {
     set {}
 }
 
+// FILE: ErrandTransfers/Transfer/TransferResumption.swift
+let download: Download = omitted()
+var file: DownloadedFile {
+    get { omitted() }
+    set {}
+}
+var saved: Data {
+    get { omitted() }
+    set {}
+}
+
 // FILE: ErrandTransfers/Transfer/TransferState.swift
 let download: Download = omitted()
 let progressView: Bar = omitted()

@@ -162,8 +162,9 @@ import Testing
         values["TransferPolicy.idleTimeout"] = TransferPolicy.standard.idleTimeout.inWords
         values["TransferBudget.progressBytes"] = bytes(Int(TransferBudget.progressBytes))
         values["TransferBudget.maxRestarts"] = number(TransferBudget.maxRestarts)
-        values["DownloadFiles.journalLimitBytes"] = bytes(DownloadFiles.journalLimitBytes)
+        values["DownloadFiles.journalSpaceBytes"] = bytes(Int(DownloadFiles.journalSpaceBytes))
         values["DownloadFiles.spareBytes"] = bytes(Int(DownloadFiles.spareBytes))
+        values["DownloadJournal.limitBytes"] = bytes(DownloadJournal.limitBytes)
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
         values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"
