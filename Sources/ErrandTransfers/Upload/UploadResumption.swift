@@ -1,4 +1,4 @@
-internal import ErrandCore
+public import ErrandCore
 internal import ErrandFormats
 
 /// A description of an unfinished upload: the protocol, the upload's URL, the number of bytes at the server, and the state of the file.

@@ -65,6 +65,18 @@ enum UploadDecision: Sendable, Hashable {
         case otherVersion = "the server supports another version of the protocol"
         case tooLarge = "the server does not accept a content of this length"
         case notResumable = "the server does not support resumable uploads by this protocol"
+
+        /// The code of the error.
+        var code: TransferError.Code {
+            switch self {
+            case .tooLarge: .tooLarge
+            case .notResumable, .otherVersion: .notResumable
+            case .mayBeComplete: .outcomeUnknown
+            case .busy, .anotherOffset, .checksum, .noProgress, .unknownUpload, .noLocation, .insecureLocation, .noOffset,
+                .offsetBeyondEnd, .anotherLength:
+                .unusableResponse
+            }
+        }
     }
 }
 
