@@ -23,6 +23,8 @@ final class UploadServer: HTTPTransport {
         var cuts: [Int?] = []
         /// The number of bytes that each cut takes away, as if the server had not yet stored the last bytes.
         var lagBytes = 0
+        /// Whether a bit of the body is damaged on the way, one for each request with a body.
+        var damages: [Bool] = []
         /// Whether each response is lost, one for each request.
         var losses: [Bool] = []
         /// Whether the creation reports the status 104.
@@ -178,6 +180,8 @@ final class UploadServer: HTTPTransport {
             files.withLock { $0[path]?.bytes += checked.dropLast(behavior.lagBytes) }
             throw lost(request)
         }
+        let isDamaged = self.behavior.withLock { $0.damages.isEmpty ? false : $0.damages.removeFirst() }
+        if isDamaged, let first = checked.first { checked[checked.startIndex] = first ^ 1 }
         if let text = request.headers[.uploadChecksum], !isChecksum(text, of: checked) {
             return (HTTPResponse(status: .init(code: 460)), Data())
         }
