@@ -77,7 +77,7 @@ struct ResumableRule: UploadRule {
             guard head.fields[.location] == nil else { return .fail(error.reason) }
             guard record.url != nil else { return .fail(.notResumable) }
         }
-        if let maxSize = head.limits.maxSize, maxSize < record.total { return .fail(.tooLarge) }
+        if let maxSize = head.limits.maxSize, maxSize < record.total { return .cancel(record, .tooLarge) }
         if part.isLast { return .askOffset(record) }
         return accepted(Self.offset(head.fields) ?? part.range.upperBound, part, record)
     }
@@ -117,7 +117,7 @@ struct ResumableRule: UploadRule {
         case (400, .append) where head.problem?.type.isExactly(Self.problems + "inconsistent-upload-length") == true:
             return .fail(.anotherLength)
         case (413, .create(let part)), (413, .append(let part)):
-            if let maxSize = head.limits.maxSize, maxSize < record.total { return .fail(.tooLarge) }
+            if let maxSize = head.limits.maxSize, maxSize < record.total { return .cancel(record, .tooLarge) }
             // A smaller part may be accepted.
             guard let maxPart = head.limits.maxPart, maxPart < part.count, record.url != nil else { return .refuse(isFinal: false) }
             return .askOffset(record)

@@ -62,7 +62,8 @@ struct TusRule: UploadRule {
     func decide(_ head: UploadHead, after action: UploadAction, of record: UploadResumption) -> UploadDecision {
         guard head.isSuccess else { return refusal(head, after: action) }
         var record = record
-        record.expires = head.fields.single(.uploadExpires).flatMap { HTTPDate($0, now: HTTPDate(Date())) }
+        record.expires =
+            head.fields.single(.uploadExpires).flatMap { HTTPDate($0, now: HTTPDate(Date())) }
             .map { Date(timeIntervalSince1970: Double($0.secondsSinceEpoch)) } ?? record.expires
         switch action {
         case .cancel: return .complete

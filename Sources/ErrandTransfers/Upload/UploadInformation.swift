@@ -16,8 +16,15 @@ final class UploadInformation: EventSink {
     }
 
     private let current = CurrentValue(News())
+    private let version: String
 
-    init(limits: UploadLimits) { current.update { $0.limits = limits } }
+    /// - Parameters:
+    ///   - version: the version of the draft. Responses that name another version are ignored.
+    ///   - limits: the limits that are known before the request.
+    init(version: Int, limits: UploadLimits) {
+        self.version = "\(version)"
+        current.update { $0.limits = limits }
+    }
 
     var news: News { current.value }
 
@@ -25,6 +32,7 @@ final class UploadInformation: EventSink {
 
     func record(_ event: ExchangeEvent) {
         guard event.kind == .informationalResponse, let head = event.response, head.status.code == 104 else { return }
+        if let other = head.headerFields[.uploadDraftInteropVersion], !other.isExactly(version) { return }
         current.update { news in
             // An inner layer has sent the request again. The server may have created another upload.
             if news.exchange != event.exchange { (news.head, news.offset, news.isContradictory) = (nil, nil, false) }

@@ -46,6 +46,8 @@ enum UploadDecision: Sendable, Hashable {
     case refuse(isFinal: Bool)
     /// The server does not know the upload. Create another upload.
     case startAgain(Reason)
+    /// The upload can't succeed. Cancel it at the server.
+    case cancel(UploadResumption, Reason)
     /// The response can't be the response to an upload.
     case fail(Reason)
 

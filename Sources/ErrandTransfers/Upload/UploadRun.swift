@@ -72,7 +72,9 @@ final class UploadRun: Sendable {
                 return UploadRun(upload, content, journal, new, request)
             }
             // Within one object, a stream without an identity is the same content.
-            let isSame = isDiscarding || content.isContent(of: found) || (!content.isRecognizable && found.contentID == nil && found.total == content.length)
+            let isSame =
+                isDiscarding || content.isContent(of: found)
+                || (!content.isRecognizable && found.contentID == nil && found.total == content.length)
             if isSame { return UploadRun(upload, content, journal, found, request) }
             guard settings.options.changedContent == .startAgain else {
                 throw TransferError(
@@ -260,8 +262,10 @@ final class UploadRun: Sendable {
 
     /// Sends a request, and follows the informational responses to it.
     private func sent(_ request: Request, _ action: UploadAction, _ base: HTTPURL?) async -> Result<Response, any Error> {
-        guard settings.uploadProtocol != .tus, action.part != nil else { return await Result { try await settings.sender.send(request) } }
-        let information = UploadInformation(limits: state.withLock { $0.limits })
+        guard case .resumable(let version) = settings.uploadProtocol.kind, action.part != nil else {
+            return await Result { try await settings.sender.send(request) }
+        }
+        let information = UploadInformation(version: version, limits: state.withLock { $0.limits })
         var request = request
         request.options.addEventSink(information)
         let (sender, sent) = (settings.sender, request)
@@ -307,6 +311,8 @@ final class UploadRun: Sendable {
         let url: HTTPURL
         switch UploadHead(response: head, url: base).location() {
         case .success(let location): url = location
+        // The URL of the request is known at the latest with the final response.
+        case .failure where base == nil: return
         case .failure(let error): throw failure(error.reason)
         }
         let isNew = state.withLock { state in
@@ -376,12 +382,13 @@ final class UploadRun: Sendable {
             return .incomplete
         case .fail(let reason):
             let error = failure(reason, response, refusal)
-            switch reason {
-            case .tooLarge: try? await giveUp()
-            case .mayBeComplete: try await forget()
-            default: break
-            }
+            if reason == .mayBeComplete { try await forget() }
             throw error
+        case .cancel(let record, let reason):
+            response?.discard()
+            state.withLock { $0.record = record }
+            try? await giveUp()
+            throw failure(reason, response, refusal)
         }
     }
 

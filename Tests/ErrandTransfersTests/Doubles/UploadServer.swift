@@ -29,6 +29,8 @@ final class UploadServer: HTTPTransport {
         var losses: [Bool] = []
         /// Whether the creation reports the status 104.
         var informs = true
+        /// The version that the status 104 names; `nil` for the version of the request.
+        var version: String?
         /// The value of `Upload-Limit`.
         var limit: String?
         /// The beginning of the URL of each upload.
@@ -124,6 +126,7 @@ final class UploadServer: HTTPTransport {
             var head = HTTPResponse(status: .init(code: 104))
             head.headerFields[.location] = path.location
             head.headerFields[.uploadLimit] = behavior.limit
+            head.headerFields[.uploadDraftInteropVersion] = behavior.version ?? request.headers[.uploadDraftInteropVersion]
             log.record(.informationalResponse, response: head)
             log.record(.end)
         }
@@ -157,7 +160,8 @@ final class UploadServer: HTTPTransport {
     /// Reads the body of a request, and adds the bytes to an upload.
     private func receive(_ request: Request, at path: String, _ behavior: Behavior) async throws -> (HTTPResponse, Data) {
         defer { files.withLock { $0[path]?.isBusy = false } }
-        let cut = request.body.isEmpty
+        let cut =
+            request.body.isEmpty
             ? nil : self.behavior.withLock { $0.cuts.isEmpty ? nil : $0.cuts.removeFirst() }
         var (got, checked) = (0, Data())
         do {
@@ -180,7 +184,7 @@ final class UploadServer: HTTPTransport {
             files.withLock { $0[path]?.bytes += checked.dropLast(behavior.lagBytes) }
             throw lost(request)
         }
-        let isDamaged = self.behavior.withLock { $0.damages.isEmpty ? false : $0.damages.removeFirst() }
+        let isDamaged = self.behavior.withLock { $0.damages.isEmpty || request.body.isEmpty ? false : $0.damages.removeFirst() }
         if isDamaged, let first = checked.first { checked[checked.startIndex] = first ^ 1 }
         if let text = request.headers[.uploadChecksum], !isChecksum(text, of: checked) {
             return (HTTPResponse(status: .init(code: 460)), Data())

@@ -33,8 +33,10 @@ import Testing
 
     @Test(
         arguments: [
-            (100, .automatic, true, UploadPart(range: 0..<100, isLast: true)), (100, .automatic, false, UploadPart(range: 0..<0, isLast: false)),
-            (100, .withContent, false, UploadPart(range: 0..<100, isLast: true)), (100, .empty, true, UploadPart(range: 0..<0, isLast: false)),
+            (100, .automatic, true, UploadPart(range: 0..<100, isLast: true)),
+            (100, .automatic, false, UploadPart(range: 0..<0, isLast: false)),
+            (100, .withContent, false, UploadPart(range: 0..<100, isLast: true)),
+            (100, .empty, true, UploadPart(range: 0..<0, isLast: false)),
             (0, .empty, true, UploadPart(range: 0..<0, isLast: true)), (0, .automatic, false, UploadPart(range: 0..<0, isLast: true)),
         ] as [(Int64, UploadOptions.Creation, Bool, UploadPart)])
     func theTransportDecidesAboutTheContentOfTheCreation(
@@ -109,7 +111,7 @@ import Testing
             (Self.first, 201, ["Location: /u/1", "Upload-Offset: 31"], .askOffset),
             (Self.first, 201, ["Location: /u/1", "Upload-Offset: 101"], .fail(.offsetBeyondEnd)),
             (Self.first, 201, ["Location: /u/1", "Upload-Offset: \"x\""], .append(30)),
-            (Self.first, 201, ["Location: /u/1", "Upload-Limit: max-size=99"], .fail(.tooLarge)), (Self.first, 404, [], .refuse),
+            (Self.first, 201, ["Location: /u/1", "Upload-Limit: max-size=99"], .cancel(.tooLarge)), (Self.first, 404, [], .refuse),
         ] as [(UploadAction, Int, [String], Expected)])
     func aCreationIsJudged(_ action: UploadAction, _ status: Int, _ lines: [String], _ expected: Expected) throws {
         #expect(Expected(rule.decide(try head(status, lines), after: action, of: record(0, isCreated: false))) == expected)
@@ -174,7 +176,7 @@ import Testing
             (Self.middle, 401, [], .refuse), (Self.middle, 403, [], .refuse), (Self.middle, 413, [], .refuse),
             (Self.middle, 413, ["Upload-Limit: max-append-size=10"], .askOffset),
             (Self.middle, 413, ["Upload-Limit: max-append-size=30"], .refuse),
-            (Self.middle, 413, ["Upload-Limit: max-size=10"], .fail(.tooLarge)),
+            (Self.middle, 413, ["Upload-Limit: max-size=10"], .cancel(.tooLarge)),
         ] as [(UploadAction, Int, [String], Expected)])
     func aPartIsJudged(_ action: UploadAction, _ status: Int, _ lines: [String], _ expected: Expected) throws {
         #expect(Expected(rule.decide(try head(status, lines), after: action, of: record())) == expected)
@@ -185,8 +187,14 @@ import Testing
             (#"{"type":"https://iana.org/assignments/http-problem-types#mismatching-upload-offset","expected-offset":55}"#, .append(55)),
             (#"{"type":"https://iana.org/assignments/http-problem-types#mismatching-upload-offset"}"#, .wait(.anotherOffset)),
             (#"{"type":"about:blank","expected-offset":55}"#, .wait(.anotherOffset)),
-            (#"{"type":"https://iana.org/assignments/http-problem-types#mismatching-upload-offset","expected-offset":-1}"#, .wait(.anotherOffset)),
-            (#"{"type":"https://iana.org/assignments/http-problem-types#mismatching-upload-offset","expected-offset":"5"}"#, .wait(.anotherOffset)),
+            (
+                #"{"type":"https://iana.org/assignments/http-problem-types#mismatching-upload-offset","expected-offset":-1}"#,
+                .wait(.anotherOffset)
+            ),
+            (
+                #"{"type":"https://iana.org/assignments/http-problem-types#mismatching-upload-offset","expected-offset":"5"}"#,
+                .wait(.anotherOffset)
+            ),
             (
                 #"{"type":"https://iana.org/assignments/http-problem-types#mismatching-upload-offset","expected-offset":101}"#,
                 .fail(.offsetBeyondEnd)

@@ -78,7 +78,8 @@ import Testing
         arguments: [
             (201, ["Location: /u/1"], "https://a.example/u/1", nil), (201, ["Location: 1"], "https://a.example/1", nil),
             (200, ["Location: //b.example/u?sig=x"], "https://b.example/u?sig=x", nil),
-            (201, [], nil, .noLocation), (201, ["Location: "], nil, .noLocation), (201, ["Location: /a", "Location: /b"], nil, .noLocation),
+            (201, [], nil, .noLocation), (201, ["Location: "], nil, .noLocation),
+            (201, ["Location: /a", "Location: /b"], nil, .noLocation),
             (201, ["Location: http://a.example/u/1"], nil, .insecureLocation), (201, ["Location: ftp://a.example/"], nil, .noLocation),
             (201, ["Location: https://me:secret@a.example/u"], nil, .noLocation),
             (201, ["Location: /" + String(repeating: "x", count: 9_000)], nil, .noLocation),
@@ -88,7 +89,8 @@ import Testing
             try head(status, lines), after: .create(UploadPart(range: 0..<0, isLast: false)), of: record(0, isCreated: false))
         switch decision {
         case .append(let record):
-            #expect(record.url?.description == url && record.bytes == 0 && record.origin?.description.hasPrefix("https://a.example") == true)
+            #expect(
+                record.url?.description == url && record.bytes == 0 && record.origin?.description.hasPrefix("https://a.example") == true)
         case .fail(let found): #expect(found == reason)
         default: Issue.record("\(decision)")
         }
@@ -178,6 +180,7 @@ enum Expected: Sendable, Equatable {
     case refuse
     case refuseFinally
     case startAgain(UploadDecision.Reason)
+    case cancel(UploadDecision.Reason)
     case fail(UploadDecision.Reason)
 
     init(_ decision: UploadDecision) {
@@ -189,6 +192,7 @@ enum Expected: Sendable, Equatable {
             case .complete: .complete
             case .refuse(let isFinal): isFinal ? .refuseFinally : .refuse
             case .startAgain(let reason): .startAgain(reason)
+            case .cancel(_, let reason): .cancel(reason)
             case .fail(let reason): .fail(reason)
             }
     }

@@ -40,7 +40,8 @@ import Testing
             #""schema":2"#, #""protocol":"tus 2""#, #""protocol":"resumable 7""#, #""bytes":-1"#, #""bytes":11"#, #""total":-1"#,
             #""fileName":"""#, #""fileName":"../a""#, #""fileName":"a\u0000""#, #""url":"ftp://a.example/""#, #""url":"/relative""#,
             #""url":"https://me:secret@a.example/""#, #""url":"https://a.example/\#(String(repeating: "a", count: 9_000))""#,
-            #""origin":"x""#, #""contentID":"\#(String(repeating: "a", count: 2_000))""#, #""target":"\#(String(repeating: "a", count: 65))""#,
+            #""origin":"x""#, #""contentID":"\#(String(repeating: "a", count: 2_000))""#,
+            #""target":"\#(String(repeating: "a", count: 65))""#,
             #""bytes":1e99"#, #""url":"https://a.example/\r\nX: y""#,
         ])
     func aForgedValueIsRefused(_ member: String) throws {
