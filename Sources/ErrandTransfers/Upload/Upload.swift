@@ -136,7 +136,7 @@ public final class Upload: Sendable {
 
     /// The URL of the upload at the server, also after the end; `nil` before the server has created the upload.
     ///
-    /// With tus, this URL identifies the uploaded content. Whoever knows the URL may be able to change the upload.
+    /// With tus, this URL identifies the uploaded content. A program that knows the URL may be able to change the upload.
     public var url: HTTPURL? { lastURL.withLock { $0 } ?? resumption?.url }
 
     /// Stops the connection. ``response()`` waits until ``resume()`` is called.
@@ -182,7 +182,7 @@ public final class Upload: Sendable {
 
     /// Cancels the upload at the server, and removes the journal. Call this function if the upload will not be resumed.
     ///
-    /// If the server responds with a status other than 2xx, for example because it does not support the cancellation, the journal is removed.
+    /// If the server refuses the cancellation, the journal is removed nevertheless.
     ///
     /// - Throws: ``TransferError`` with the code `busy` while the upload runs; the errors of the sender, if no response arrives. In this
     ///   case, the journal stays.

@@ -51,7 +51,7 @@ struct UploadContent: Sendable {
         contentID = options.contentID ?? ""
     }
 
-    private static func name(of path: String) -> String { String(path.split(separator: "/").last ?? "") }
+    private static func name(of path: String) -> String { String(path.split(atOctet: UInt8(ascii: "/")).last ?? "") }
 
     /// Returns the SHA-256 of a content in memory; `nil` without the trait `Crypto`.
     private static func identity(of data: Data) -> String? {

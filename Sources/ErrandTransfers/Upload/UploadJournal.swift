@@ -27,10 +27,11 @@ final class UploadJournal: Sendable {
         return hex(withUnsafeBytes(of: hash.bigEndian) { Array($0) })
     }
 
-    /// Returns the hash by which a later run recognizes the target of an upload, and the identity of its content. The query is not a part of
-    /// the hash, because signed URLs have another query each time.
+    /// Returns the hash by which a later run recognizes the target of an upload, and the identity of its content.
+    ///
+    /// The query is not a part of the hash, because signed URLs have another query each time.
     static func target(of request: Request, contentID: String?) -> String {
-        let path = request.head.path?.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
+        let path = request.head.path?.split(atOctet: UInt8(ascii: "?"), maxSplits: 1, omittingEmptyPieces: false).first ?? ""
         return hash("\(request.head.scheme ?? "")://\(request.head.authority ?? "")\(path)\n\(contentID ?? "")")
     }
 

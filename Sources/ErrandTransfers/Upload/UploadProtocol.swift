@@ -1,3 +1,5 @@
+internal import ErrandFormats
+
 /// The protocol by which an upload resumes. The server decides which protocol it supports.
 ///
 /// ```swift
@@ -31,14 +33,11 @@ public struct UploadProtocol: Sendable, Hashable, CustomStringConvertible {
 
     private init(kind: Kind) { self.kind = kind }
 
-    /// Reads the name that a journal has.
+    /// Reads the description of a protocol from a journal.
     init?(_ name: String) {
-        switch name {
-        case "tus 1.0.0": self = .tus
-        case "resumable 8": self = .resumable(version: 8)
-        case "resumable 6": self = .resumable(version: 6)
-        default: return nil
-        }
+        let known = [.tus] + Self.resumableVersions.map { UploadProtocol(kind: .resumable(version: $0)) }
+        guard let found = known.first(where: { $0.description.isExactly(name) }) else { return nil }
+        self = found
     }
 
     /// The name and the version: `tus 1.0.0`, `resumable 8`.

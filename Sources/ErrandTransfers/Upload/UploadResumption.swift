@@ -4,8 +4,8 @@ internal import ErrandFormats
 /// A description of an unfinished upload: the protocol, the upload's URL, the number of bytes at the server, and the state of the file.
 ///
 /// The value has no header field of the request, and neither the URL nor the query of the request. The value has the URL that the server
-/// has chosen for the upload. Whoever knows this URL may be able to continue or to cancel the upload. Therefore keep the coded value in a
-/// private place. The description and mirrors do not show the URL. ``Upload`` writes its journal with permissions for the owner only.
+/// has chosen for the upload. A program that knows this URL may be able to continue or to cancel the upload. Therefore keep the coded value
+/// in a private place. The description and mirrors do not show the URL. ``Upload`` writes its journal with permissions for the owner only.
 ///
 /// The value names the file without its folder, so the folder may move.
 ///
