@@ -163,6 +163,9 @@ import Testing
         values["TransferBudget.maxRestarts"] = number(TransferBudget.maxRestarts)
         values["DownloadFiles.journalLimitBytes"] = bytes(DownloadFiles.journalLimitBytes)
         values["DownloadFiles.spareBytes"] = bytes(Int(DownloadFiles.spareBytes))
+        values["UploadJournal.limitBytes"] = bytes(UploadJournal.limitBytes)
+        values["UploadResumption.urlLimitBytes"] = bytes(UploadResumption.urlLimitBytes)
+        values["UploadOptions.checkedPartBytes"] = bytes(Int(UploadOptions.checkedPartBytes))
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
         values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"
