@@ -64,7 +64,7 @@ import Testing
         #expect(upload.resumption == nil && upload.url?.path == "/uploads/1")
         #expect(upload.state.phase.description == "complete" && upload.state.progress.fraction == 1)
         #expect(try names == ["archive.zip"])
-        #expect(server.requests.all.allSatisfy { $0.headers[.authorization] == "Bearer secret" })
+        #expect(server.requests.all.allSatisfy { $0.headers[.authorization] == "Bearer secret" && $0.options.call.keepsBodyBytes })
     }
 
     @Test func theDraftReturnsTheResponseOfTheResource() async throws {
@@ -274,6 +274,15 @@ import Testing
         let resumption = try JSONDecoder().decode(UploadResumption.self, from: data)
         _ = try await upload(server, options: options, resuming: resumption).response()
         #expect(server.contents == [content] && server.offsets == ["30000"])
+    }
+
+    @Test func theValueOfAnotherTargetIsNotUsed() async throws {
+        let (server, options) = (UploadServer(.tus), UploadOptions(journal: .none))
+        let first = try await breakOff(server, after: 30_000, options: options)
+        let other = Upload(
+            try request("/other"), from: file, over: server, by: .tus, options: options, resuming: first.resumption)
+        _ = try await other.response()
+        #expect(server.methods == ["POST", "PATCH", "POST", "PATCH"] && other.url?.path == "/uploads/2")
     }
 
     @Test func theSameObjectResumes() async throws {
