@@ -692,8 +692,7 @@ import Testing
         let first = try upload(server)
         let task = Task { try await first.response() }
         try await begun.wait()
-        while first.resumption == nil { await Task.yield() }
-        while try names.first(where: { $0.hasSuffix(".json") }) == nil { await Task.yield() }
+        await eventually { (try? names.contains { $0.hasSuffix(".json") }) == true }
         let other = try TestFolder("killed")
         for name in try names where name.hasSuffix(".json") || name.hasSuffix(".lock") {
             try FileManager.default.copyItem(atPath: folder.file(name), toPath: other.file(name))
