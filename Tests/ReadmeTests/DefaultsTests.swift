@@ -161,8 +161,9 @@ import Testing
         values["TransferPolicy.idleTimeout"] = TransferPolicy.standard.idleTimeout.inWords
         values["TransferBudget.progressBytes"] = bytes(Int(TransferBudget.progressBytes))
         values["TransferBudget.maxRestarts"] = number(TransferBudget.maxRestarts)
-        values["DownloadFiles.journalLimitBytes"] = bytes(DownloadFiles.journalLimitBytes)
+        values["DownloadFiles.journalSpaceBytes"] = bytes(Int(DownloadFiles.journalSpaceBytes))
         values["DownloadFiles.spareBytes"] = bytes(Int(DownloadFiles.spareBytes))
+        values["DownloadJournal.limitBytes"] = bytes(DownloadJournal.limitBytes)
         values["UploadJournal.limitBytes"] = bytes(UploadJournal.limitBytes)
         values["UploadResumption.urlLimitBytes"] = bytes(UploadResumption.urlLimitBytes)
         values["UploadOptions.checkedPartBytes"] = bytes(Int(UploadOptions.checkedPartBytes))

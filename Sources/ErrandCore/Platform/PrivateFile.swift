@@ -19,18 +19,23 @@ package enum PrivateFile {
     /// - Parameters:
     ///   - limitBytes: the maximum length of the file in bytes, at least 0. Default: 1 MiB.
     ///   - followsLinks: whether the path may be a symbolic link. Default: true.
+    ///   - calls: the system's calls.
     /// - Throws: `FileReadError`, also if other users can read or write the file, or the file has more than `limitBytes`.
-    package static func read(_ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true) async throws -> Data? {
-        try await BlockingWork.run { try readBlocking(path, limitBytes: limitBytes, followsLinks: followsLinks) }
+    package static func read(
+        _ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true, calls: FileCalls = .system
+    ) async throws -> Data? {
+        try await BlockingWork.run { try readBlocking(path, limitBytes: limitBytes, followsLinks: followsLinks, calls: calls) }
     }
 
     /// Returns the bytes of the file, like ``read(_:limitBytes:followsLinks:)``, and blocks the thread.
     ///
     /// - Throws: `FileReadError`.
-    package static func readBlocking(_ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true) throws -> Data? {
+    package static func readBlocking(
+        _ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true, calls: FileCalls = .system
+    ) throws -> Data? {
         let file: ReadOnlyFile
         do {
-            file = try ReadOnlyFile(path: path, followsLinks: followsLinks)
+            file = try ReadOnlyFile(path: path, followsLinks: followsLinks, calls: calls)
         } catch let error as FileReadError where error.code == ENOENT {
             return nil
         }
@@ -41,7 +46,7 @@ package enum PrivateFile {
         }
         var data = Data()
         while true {
-            let piece = try file.read(count: 64 * 1024, at: Int64(data.count), path: path)
+            let piece = try file.read(count: 64 * 1024, at: Int64(data.count), path: path, calls: calls)
             if piece.isEmpty { return data }
             data += piece
             guard data.count <= limitBytes else {
@@ -98,11 +103,11 @@ package enum PrivateFile {
     /// ``LockedPrivateFile``.
     ///
     /// - Throws: `FileWriteError`.
-    package static func writeLocked(_ data: Data, to path: String) async throws {
+    package static func writeLocked(_ data: Data, to path: String, calls: FileCalls = .system) async throws {
         try await BlockingWork.run {
             try OutputFile.check(path)
-            try ReservedFile.created(for: path).commit(data)
-            try OutputFile.synchronizeFolder(of: path, .system)
+            try ReservedFile.created(for: path, calls: calls).commit(data)
+            try OutputFile.synchronizeFolder(of: path, calls)
         }
     }
 
@@ -136,11 +141,12 @@ package enum PrivateFile {
     /// Removes the file, and the part file that a killed process has left. Does nothing if neither file exists.
     ///
     /// - Throws: `FileWriteError`.
-    package static func remove(_ path: String) async throws {
+    package static func remove(_ path: String, calls: FileCalls = .system) async throws {
         try await BlockingWork.run {
-            ReservedFile.existing(for: path)?.discard()
-            guard unlink(path) != 0, errno != ENOENT else { return }
-            throw FileWriteError(path: path, operation: "remove", code: errno)
+            ReservedFile.existing(for: path, calls: calls)?.discard()
+            let code = calls.remove(path)
+            guard code != 0, code != ENOENT else { return }
+            throw FileWriteError(path: path, operation: "remove", code: code)
         }
     }
 }
