@@ -3,7 +3,7 @@ internal import ErrandFormats
 internal import ErrandHashing
 internal import Synchronization
 
-/// One call of ``Upload/response()``: sends requests until the server has all bytes. An ``UploadRule`` decides about each response.
+/// One call of ``Upload/response()``: sends requests until the server has all bytes. An ``UploadMachine`` decides about each event.
 final class UploadRun: Sendable {
     /// The result of one request.
     private enum Step: Sendable {
@@ -12,29 +12,18 @@ final class UploadRun: Sendable {
         case incomplete
     }
 
-    /// A failure for which the rules, and not the policy, decide whether the upload continues.
-    private struct Setback: Error {
-        let error: any Error
-        var retryAfter: Duration?
-        var mayContinue = true
+    /// The action that ends a request before its response. The action is performed when the request has ended.
+    private struct Stop: Error {
+        let action: UploadMachine.Action
     }
 
     private struct State {
-        var record: UploadResumption
-        var budget: TransferBudget
-        var limits = UploadLimits()
-        /// Whether ``record`` has the present number of bytes at the server. False after each failure.
-        var knowsOffset = false
-        /// The largest number of bytes that the server has confirmed.
-        var confirmed: Int64 = 0
+        var machine: UploadMachine
         /// The app's request for the next step, if the request is already made.
         var request: Request?
-        /// Whether the body of the last request was read to its end.
-        var wasSent = false
     }
 
     private let upload: Upload
-    private let rule: any UploadRule
     private let content: UploadContent
     private let journal: UploadJournal
     private let state: Mutex<State>
@@ -42,15 +31,19 @@ final class UploadRun: Sendable {
     private var settings: Upload.Settings { upload.settings }
     private var options: UploadOptions { settings.options }
     private var meter: TransferMeter { upload.meter }
-    private var record: UploadResumption { state.withLock { $0.record } }
+    private var record: UploadResumption { state.withLock { $0.machine.record } }
 
     private init(_ upload: Upload, _ content: UploadContent, _ journal: UploadJournal, _ record: UploadResumption, _ request: Request) {
         (self.upload, self.content, self.journal) = (upload, content, journal)
-        rule = upload.settings.uploadProtocol.rule
-        var state = State(record: record, budget: TransferBudget(maxFailures: upload.settings.policy.maxFailures))
-        (state.request, state.confirmed) = (request, record.bytes)
-        self.state = Mutex(state)
+        let settings = upload.settings
+        let machine = UploadMachine(
+            record, policy: settings.policy, options: settings.options,
+            seesInformation: HTTPStack(settings.sender).capabilities.contains(.informationalResponses),
+            isIdempotent: request.method.isIdempotent)
+        state = Mutex(State(machine: machine, request: request))
     }
+
+    private func handle(_ event: UploadMachine.Event) -> UploadMachine.Action { state.withLock { $0.machine.handle(event) } }
 
     /// Examines the content, takes the lock of the journal, and reads the record of an earlier run.
     ///
@@ -134,12 +127,21 @@ final class UploadRun: Sendable {
         while true {
             try await upload.control.waitWhilePaused { meter.enter(.paused) }
             do {
-                if case .complete(let response)? = try await upload.control.untilPaused({ try await self.step() }) { return response }
+                switch try await upload.control.untilPaused({ try await self.step() }) {
+                case .complete(let response)?: return response
+                case .incomplete?: meter.set(record.bytes, total: content.length)
+                case nil: _ = handle(.paused)
+                }
                 try await keepRecord()
             } catch {
+                let isCancelled = Task.isCancelled
+                let action = isCancelled ? handle(.paused) : handle(.failure(error, random: settings.random()))
                 try? await keepRecord()
                 try Task.checkCancellation()
-                try await waitAfter(error)
+                guard case .wait(let wait) = action else { throw error }
+                meter.enter(.waiting(wait, after: error))
+                let clock = settings.clock
+                _ = try await upload.control.untilPaused { try await clock.sleep(for: wait) }
             }
         }
     }
@@ -151,74 +153,41 @@ final class UploadRun: Sendable {
         if record.canContinue { try await journal.write(record) }
     }
 
-    /// Forgets the upload at the server.
+    /// Removes the journal of an upload that is over.
     private func forget() async throws {
-        state.withLock { state in
-            state.record = state.record.startingAgain
-            (state.knowsOffset, state.confirmed) = (false, 0)
-        }
+        state.withLock { $0.machine.forget() }
         upload.keep(nil)
         try await journal.remove()
-    }
-
-    /// Waits before the next request, or throws the error if no further request is sent.
-    private func waitAfter(_ error: any Error) async throws {
-        let failures = state.withLock { state in
-            state.knowsOffset = false
-            return state.budget.fail() ? state.budget.failures : nil
-        }
-        let cause = (error as? Setback)?.error ?? error
-        guard let failures, let wait = wait(after: error, failures: failures) else { throw cause }
-        meter.enter(.waiting(wait, after: cause))
-        let clock = settings.clock
-        _ = try await upload.control.untilPaused { try await clock.sleep(for: wait) }
-    }
-
-    private func wait(after error: any Error, failures: Int) -> Duration? {
-        let policy = settings.policy
-        if let error = error as? Setback {
-            guard error.mayContinue, error.retryAfter ?? .zero <= policy.maxRetryAfter else { return nil }
-            let own = policy.jitter.applied(to: policy.backoff.delay(afterAttempt: failures), random: settings.random())
-            return max(own, error.retryAfter ?? .zero)
-        }
-        if error is TransferError { return nil }
-        return policy.wait(after: error, failures: failures, random: settings.random())
     }
 
     // MARK: A request
 
     private func step() async throws -> Step {
-        let (known, record) = state.withLock { state in (state.request.take(), state.record) }
+        let (known, record) = state.withLock { state in (state.request.take(), state.machine.record) }
         let app: Request
         if let known { app = known } else { app = try await Self.request(settings, record.canContinue ? record : nil) }
         try await content.checkUnchanged()
-        let action = nextAction(record)
+        guard case .send(let action) = handle(.ready) else { return .incomplete }
         meter.enter(.connecting)
-        state.withLock { $0.wasSent = action.part?.count == 0 }
         let request = try await request(for: action, of: record, app)
         let base: HTTPURL? = if let url = request.url { url } else { try? await HTTPStack(settings.sender).prepared(request).url }
-        let result = await sent(request, action, base)
-        if case .failure(let error) = result, !(error is StatusError) {
-            if (error as? TransferError)?.code == .tooLarge { try? await giveUp() }
-            if action.part?.isLast == true, state.withLock({ $0.wasSent }) { state.withLock { $0.record.mayBeComplete = true } }
-            guard canRepeat(action, app, after: error) else { throw Setback(error: error, mayContinue: false) }
-            throw error
+        var response: Response?
+        var refusal: StatusError?
+        switch await sent(request, action, base) {
+        case .success(let received) where received.status.kind == .successful: response = received
+        case .success(let received): refusal = try await StatusError(reading: received)
+        case .failure(let error as StatusError): refusal = error
+        case .failure(let stop as Stop): return try await follow(stop.action, nil, nil)
+        case .failure(let error): throw error
         }
-        return try await judge(result, action, app, base)
-    }
-
-    private func nextAction(_ record: UploadResumption) -> UploadAction {
-        let (knowsOffset, limits) = state.withLock { ($0.knowsOffset, $0.limits) }
-        guard record.url != nil else {
-            let sees = HTTPStack(settings.sender).capabilities.contains(.informationalResponses)
-            return .create(rule.firstPart(total: content.length, options: options, seesInformation: sees))
-        }
-        guard knowsOffset else { return .askOffset }
-        return .append(rule.part(from: record.bytes, of: content.length, options: options, limits: limits))
+        guard let received = response?.head ?? refusal?.head else { return .incomplete }
+        var head = UploadHead(response: received, url: response?.request.url ?? refusal?.request?.url ?? base)
+        head.problem = refusal?.problem
+        return try await follow(handle(.head(head)), response, refusal)
     }
 
     private func request(for action: UploadAction, of record: UploadResumption, _ app: Request) async throws -> Request {
-        let (method, fields) = rule.request(for: action, of: record, method: app.method, options: options)
+        let (method, fields) = settings.uploadProtocol.rule.request(for: action, of: record, method: app.method, options: options)
         var request = app
         // The fields that describe the content belong to the request of the draft that creates the upload, and to no other request.
         if case .create = action, settings.uploadProtocol != .tus { request.body = .empty } else { request.changeToGET() }
@@ -255,7 +224,7 @@ final class UploadRun: Sendable {
             switch event {
             case .opened(let offset): meter.begin(at: start + offset, total: total)
             case .chunk(let chunk): meter.record(chunk.count)
-            case .end(let outcome, _): if outcome.isComplete { self?.state.withLock { $0.wasSent = true } }
+            case .end(let outcome, _): if outcome.isComplete { _ = self?.handle(.bodyEnd) }
             }
         }
     }
@@ -265,7 +234,7 @@ final class UploadRun: Sendable {
         guard case .resumable(let version) = settings.uploadProtocol.kind, action.part != nil else {
             return await Result { try await settings.sender.send(request) }
         }
-        let information = UploadInformation(version: version, limits: state.withLock { $0.limits })
+        let information = UploadInformation(version: version, limits: state.withLock { $0.machine.limits })
         var request = request
         request.options.addEventSink(information)
         let (sender, sent) = (settings.sender, request)
@@ -300,123 +269,45 @@ final class UploadRun: Sendable {
 
     /// Records the content of informational responses.
     ///
-    /// - Throws: ``TransferError`` if the upload can't succeed.
+    /// - Throws: ``Stop`` if the request must end.
     private func note(_ news: UploadInformation.News, _ action: UploadAction, _ base: HTTPURL?) async throws {
-        state.withLock { state in
-            state.limits = news.limits
-            if let offset = news.offset, offset <= state.record.total { state.record.bytes = max(state.record.bytes, offset) }
+        var information = UploadMachine.Information(limits: news.limits, offset: news.offset, origin: base?.origin)
+        if news.isContradictory { information.problem = .noLocation }
+        if case .create = action, let head = news.head {
+            switch UploadHead(response: head, url: base).location() {
+            case .success(let url): information.url = url
+            // The URL of the request is known at the latest with the final response.
+            case .failure where base == nil: break
+            case .failure(let error): information.problem = error.reason
+            }
         }
-        guard case .create = action, let head = news.head else { return }
-        if news.isContradictory { throw failure(.noLocation) }
-        let url: HTTPURL
-        switch UploadHead(response: head, url: base).location() {
-        case .success(let location): url = location
-        // The URL of the request is known at the latest with the final response.
-        case .failure where base == nil: return
-        case .failure(let error): throw failure(error.reason)
-        }
-        let isNew = state.withLock { state in
-            defer { (state.record.url, state.record.origin) = (url, base?.origin) }
-            return state.record.url != url
-        }
-        if isNew { try await keepRecord() }
-        if let maxSize = news.limits.maxSize, maxSize < content.length { throw failure(.tooLarge) }
+        let next = handle(.information(information))
+        if next == .keep { try await keepRecord() } else if next != .read { throw Stop(action: next) }
     }
 
     // MARK: The decision
 
-    private func judge(
-        _ result: Result<Response, any Error>, _ action: UploadAction, _ app: Request, _ base: HTTPURL?
-    ) async throws -> Step {
-        var response: Response?
-        var refusal: StatusError?
-        switch result {
-        case .success(let received) where received.status.kind == .successful: response = received
-        case .success(let received): refusal = try await StatusError(reading: received)
-        case .failure(let error as StatusError): refusal = error
-        case .failure(let error): throw error
-        }
-        guard let received = response?.head ?? refusal?.head else { return .incomplete }
-        var head = UploadHead(response: received, url: response?.request.url ?? refusal?.request?.url ?? base)
-        head.problem = refusal?.problem
-        head.isIdempotent = app.method.isIdempotent
-        head.limits = state.withLock { state in
-            state.limits = ResumableRule.limits(in: received.headerFields, or: state.limits)
-            return state.limits
-        }
-        do {
-            return try await follow(rule.decide(head, after: action, of: record), response, refusal, action, app)
-        } catch {
-            response?.discard()
-            throw error
-        }
-    }
-
-    private func follow(
-        _ decision: UploadDecision, _ response: Response?, _ refusal: StatusError?, _ action: UploadAction, _ app: Request
-    ) async throws -> Step {
-        switch decision {
-        case .complete:
-            if let response { return .complete(response) }
-            throw refusal ?? failure(.noOffset)
-        case .append(let record):
-            response?.discard()
-            try accept(record, after: action)
-            return .incomplete
-        case .askOffset(let record):
-            response?.discard()
-            state.withLock { ($0.record, $0.knowsOffset) = (record, false) }
-            if case .append = action { try countFailure(.noOffset) }
-            return .incomplete
-        case .wait(let reason):
-            throw Setback(error: refusal ?? failure(reason, response), retryAfter: refusal?.retryAfter)
-        case .refuse(let isFinal):
-            if isFinal { try await forget() }
-            guard let refusal else { throw failure(.noOffset, response) }
-            guard canRepeat(action, app, after: refusal), !isFinal else { throw Setback(error: refusal, mayContinue: false) }
-            throw refusal
-        case .startAgain(let reason):
-            response?.discard()
-            guard state.withLock({ $0.budget.restart() }) else { throw failure(reason, response, refusal) }
+    private func follow(_ action: UploadMachine.Action, _ response: Response?, _ refusal: StatusError?) async throws -> Step {
+        if action == .finish, let response { return .complete(response) }
+        defer { response?.discard() }
+        switch action {
+        case .send, .read, .keep, .sendAgain, .wait: return .incomplete
+        case .startAgain:
             try await forget()
             return .incomplete
-        case .fail(let reason):
-            let error = failure(reason, response, refusal)
-            if reason == .mayBeComplete { try await forget() }
-            throw error
-        case .cancel(let record, let reason):
-            response?.discard()
-            state.withLock { $0.record = record }
-            try? await giveUp()
+        case .refuse(let forgets):
+            if forgets { try await forget() }
+            throw refusal ?? failure(.noOffset, response)
+        case .fail(let reason): throw failure(reason, response, refusal)
+        case .forget(let reason):
+            try await forget()
             throw failure(reason, response, refusal)
+        case .cancel(let reason):
+            let error = failure(reason, response, refusal)
+            try? await giveUp()
+            throw error
+        case .finish, .rethrow: throw refusal ?? failure(.noOffset, response)
         }
-    }
-
-    /// Continues after the bytes that the server has.
-    private func accept(_ record: UploadResumption, after action: UploadAction) throws {
-        let isProgress = state.withLock { state in
-            let new = record.bytes - state.confirmed
-            (state.record, state.knowsOffset) = (record, true)
-            if new > 0 {
-                state.budget.record(new)
-                state.confirmed = record.bytes
-            }
-            return new > 0
-        }
-        meter.set(record.bytes, total: content.length)
-        if case .append = action, !isProgress { try countFailure(.noProgress) }
-    }
-
-    /// Counts a failure without a wait, so that a server that never makes progress ends the call.
-    private func countFailure(_ reason: UploadDecision.Reason) throws {
-        guard state.withLock({ $0.budget.fail() }) else { throw failure(reason) }
-    }
-
-    /// Returns whether a failed action may be done again without the risk that the server processes the content twice.
-    private func canRepeat(_ action: UploadAction, _ app: Request, after error: any Error) -> Bool {
-        guard case .create(let part) = action, part.isLast, settings.uploadProtocol != .tus, record.url == nil else { return true }
-        if app.method.isIdempotent || !state.withLock({ $0.wasSent }) || !error.mayHaveBeenProcessed { return true }
-        return (error as? StatusError)?.saysNotProcessed == true
     }
 
     private func failure(
