@@ -165,6 +165,9 @@ import Testing
         values["DownloadFiles.journalSpaceBytes"] = bytes(Int(DownloadFiles.journalSpaceBytes))
         values["DownloadFiles.spareBytes"] = bytes(Int(DownloadFiles.spareBytes))
         values["DownloadJournal.limitBytes"] = bytes(DownloadJournal.limitBytes)
+        values["UploadJournal.limitBytes"] = bytes(UploadJournal.limitBytes)
+        values["UploadResumption.urlLimitBytes"] = bytes(UploadResumption.urlLimitBytes)
+        values["UploadOptions.checkedPartBytes"] = bytes(Int(UploadOptions.checkedPartBytes))
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
         values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"

@@ -37,6 +37,16 @@ public struct TransferError: RequestFailure, NumberedFailure {
         public static let tooLarge = Code("too large")
         /// The method of the request is not GET, or the request has the field `Range` or `If-Range`.
         public static let invalidRequest = Code("invalid request")
+        /// The body of an upload can be sent only once, so the upload can't resume.
+        public static let notReplayable = Code("content can't be sent again")
+        /// The uploaded file has changed since the upload began. No byte of the changed file was added to the upload.
+        public static let fileChanged = Code("file changed")
+        /// The server does not support resumable uploads by the protocol of the upload.
+        public static let notResumable = Code("no resumable uploads")
+        /// The server's responses contradict the protocol of the upload.
+        public static let unusableResponse = Code("unusable response")
+        /// All bytes of an upload were sent, and its outcome can't be found out.
+        public static let outcomeUnknown = Code("outcome unknown")
     }
 
     /// The kind of the failure.
@@ -72,7 +82,8 @@ public struct TransferError: RequestFailure, NumberedFailure {
         case .busy: .transferBusy
         case .journalUnreadable: .journalUnreadable
         case .tooLarge: .bodyTooLarge
-        case .invalidRequest: .invalidRequest
+        case .invalidRequest, .notReplayable: .invalidRequest
+        case .notResumable, .unusableResponse, .outcomeUnknown: .invalidResponse
         default: .contentChanged
         }
     }
@@ -84,6 +95,8 @@ public struct TransferError: RequestFailure, NumberedFailure {
         case .noSpace: "Free some space on the disk, and try again. The transfer continues from the last byte."
         case .digestMismatch, .changed, .unusablePart: "Try again. The transfer starts from the beginning."
         case .busy: "Wait until the other transfer ends."
+        case .fileChanged: "Discard the upload, and start the upload again."
+        case .outcomeUnknown: "Find out whether the server has the content before you upload the content again."
         case .journalUnreadable: "Remove the journal, and try again. The transfer starts from the beginning."
         default: nil
         }

@@ -11,11 +11,14 @@
 public enum TransferResumption: Sendable, Hashable, CustomStringConvertible {
     /// The description of an unfinished ``Download``.
     case download(DownloadResumption)
+    /// The description of an unfinished ``Upload``.
+    case upload(UploadResumption)
 
     /// The number of transferred bytes from which the transfer continues.
     public var bytes: Int64 {
         switch self {
         case .download(let resumption): resumption.bytes
+        case .upload(let resumption): resumption.bytes
         }
     }
 
@@ -23,6 +26,7 @@ public enum TransferResumption: Sendable, Hashable, CustomStringConvertible {
     public var total: Int64? {
         switch self {
         case .download(let resumption): resumption.total
+        case .upload(let resumption): resumption.total
         }
     }
 
@@ -30,6 +34,7 @@ public enum TransferResumption: Sendable, Hashable, CustomStringConvertible {
     public var canContinue: Bool {
         switch self {
         case .download(let resumption): resumption.canContinue
+        case .upload(let resumption): resumption.canContinue
         }
     }
 
@@ -37,6 +42,7 @@ public enum TransferResumption: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .download(let resumption): resumption.description
+        case .upload(let resumption): resumption.description
         }
     }
 }

@@ -89,7 +89,7 @@ import Testing
             ]),
         Row("an error page", resumed + [(head(404), .refuse)]),
         Row("a part that was not requested", fresh + [(part(0), .fail(.unusablePart, DownloadDecision.Reason.notRequested.rawValue))]),
-        Row("a long body", begun + [(.bytes(101), .fail(.unusablePart, "the body is longer than its head says"))]),
+        Row("a long body", begun + [(.bytes(101), .fail(.unusablePart, "the body is longer than the head of the response says"))]),
         Row("a short body", continued + [(.bytes(59), .read), (.end, .reportLoss("the body ended after 59 bytes of 60 bytes"))]),
         Row("a long content", machine(limitBytes: 99), fresh + [(whole(), .fail(.tooLarge, "the content has more than 99 bytes"))]),
         Row(
