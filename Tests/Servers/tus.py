@@ -14,6 +14,8 @@ What a client must know about tuspyserver 4.4.3:
 - HEAD has the length of the upload as `Content-Length`.
 - A broken PATCH keeps the bytes before the break. A PATCH at another offset is 409 without `Upload-Offset`, and beyond the length 400.
 - A PATCH without `Content-Length` (chunked) is 422, and with another type 415. In both cases the bytes are kept all the same: ask HEAD.
+- HEAD during a PATCH, or just after a break, has the offset before this PATCH. A PATCH during another PATCH stops the whole server for 30 s
+  (here 1 s), and is then 503.
 - HEAD of a whole upload is 200 with the whole offset. An empty PATCH at this offset is 204. An unknown or deleted upload is 404.
 - `Location` is absolute, with the scheme http.
 
@@ -42,10 +44,13 @@ def finish(name, path):
 
 
 def tuspyserver():
+    import tuspyserver.request
     import uvicorn
     from fastapi import FastAPI
     from tuspyserver import create_tus_router
 
+    lock = tuspyserver.request.acquire_upload_lock
+    tuspyserver.request.acquire_upload_lock = lambda *given, **named: lock(*given, **{**named, "timeout": 1})
     app = FastAPI()
     app.get("/token")(lambda: f"tus {PORT}")
     app.get("/finished")(lambda: finished)

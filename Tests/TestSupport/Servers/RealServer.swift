@@ -124,6 +124,8 @@ public struct RealServer: Sendable {
         public var bytes: Int
         /// The SHA-256 in hexadecimal digits.
         public var sha256: String
+
+        public init(name: String, bytes: Int, sha256: String) { (self.name, self.bytes, self.sha256) = (name, bytes, sha256) }
     }
 
     /// Returns the whole uploads of ``tuspyserver`` or ``aiohttpTus``, in the order of their ends.
