@@ -8,9 +8,9 @@ internal import Synchronization
 ///
 /// ```swift
 /// let uploads = server.acceptUploads(at: "/files")
-/// uploads.cut(afterBytes: 100_000)          // the first request that sends content breaks off
-/// … upload a file to server.url("/files") …
-/// #expect(uploads.all.map(\.sha256) == [digest])
+/// uploads.cut(afterBytes: 100_000)  // the first request with content breaks off
+/// // Upload a file of 300 kB to `server.url("/files")`.
+/// #expect(uploads.all.map(\.offset) == [300_000])
 /// ```
 ///
 /// A request with `Upload-Complete` and `Upload-Draft-Interop-Version: 8` creates an upload. The server sends `104` with the `Location`
@@ -115,12 +115,12 @@ extension MockServer {
     /// Adds a dispatcher that accepts resumable uploads. See ``MockUploads``.
     ///
     /// - Parameters:
-    ///   - path: the target of creations. Default: `/uploads`.
+    ///   - path: the target of creations, which begins with `/` and does not end with `/`. Default: `/uploads`.
     ///   - limits: the limits for uploads. Default: no limits.
     ///   - sendsInformational: whether a creation gets `104` with the `Location`. Default: true. Pass false to test a client whose informational
     ///     responses are lost.
-    ///   - progressBytes: the number of bytes after which the server sends `104` with the offset; `nil`, the default: the server sends no
-    ///     progress.
+    ///   - progressBytes: the number of bytes after which the server sends `104` with the offset; at least 1. `nil`, the default: the server
+    ///     sends no progress.
     ///   - respond: the closure that returns the response to a complete upload. The server adds `Upload-Complete: ?1` to the response.
     ///     Default: 200 without a body.
     /// - Returns: the uploads, for the test.
@@ -129,6 +129,8 @@ extension MockServer {
         at path: String = "/uploads", limits: MockUploads.Limits = MockUploads.Limits(), sendsInformational: Bool = true,
         progressBytes: Int? = nil, respond: @escaping @Sendable (MockUploads.Upload) async throws -> MockResponse = { _ in .status(.ok) }
     ) -> MockUploads {
+        precondition(path.hasOctetPrefix("/") && !path.hasOctetSuffix("/"), "path must begin with / and not end with / (is \(path))")
+        precondition(progressBytes ?? 1 > 0, "progressBytes must be at least 1 (is \(progressBytes ?? 1))")
         let uploads = MockUploads(
             path: path, limits: limits, sendsInformational: sendsInformational, progressBytes: progressBytes, respond: respond)
         dispatch { try await UploadExchange(uploads: uploads, request: $0).response() }

@@ -1,6 +1,7 @@
 #if MockServer && SWIFT_NIO
 import ErrandCore
 import ErrandMockServer
+import ErrandNIO
 import Foundation
 import TestSupport
 import Testing
@@ -122,7 +123,8 @@ extension MockServerTests {
                 client?.send("PATCH \(path) HTTP/1.1\r\nHost: a\r\nUpload-Draft-Interop-Version: 8\r\nUpload-Offset: 0\r\n")
                 client?.send("Upload-Complete: ?1\r\nContent-Type: application/partial-upload\r\nContent-Length: 5\r\n\r\nhel")
                 client = nil
-                try await server.waitUntil { $0.openConnections == 0 }
+                // The creation, and the broken request.
+                try await server.waitUntil { $0.requests == 2 }
                 #expect(uploads.all[0].offset == 3)
                 #expect(try append(server, path, at: 3, "lo").hasPrefix("HTTP/1.1 200 OK\r\n"))
                 #expect(uploads.all.map(\.sha256) == [Self.sha256OfHello])
@@ -253,6 +255,48 @@ extension MockServerTests {
                 server.acceptUploads { _ in .status(.unprocessableContent) }
                 let path = try create(server)
                 #expect(try append(server, path, at: 0, "hello").hasPrefix("HTTP/1.1 422 Unprocessable Content\r\nUpload-Complete: ?1\r\n"))
+            }
+        }
+
+        @Test func aConventionalUploadThatBreaksOffIsLost() async throws {
+            try await withMockServer { server in
+                let uploads = server.acceptUploads()
+                uploads.cut(afterBytes: 2)
+                let response = try send(server, "POST /uploads", body: "hello", version: nil)
+                #expect(response.isEmpty)
+                #expect(uploads.all.map(\.isActive) == [false] && uploads.all.map(\.offset) == [2])
+                #expect("\(uploads.all[0])" == "conventional upload: 2 of 5 bytes, ended")
+            }
+        }
+
+        @Test func aCutResetsAStreamOfHTTP2() async throws {
+            let files = try FileAuthority()
+            try await withMockServer(.tls(try files.authority.certificate())) { server in
+                let uploads = server.acceptUploads()
+                uploads.cut(afterBytes: 100_000)
+                let content = Data.seeded(300_000)
+                try await withNIO {
+                    $0.tls.extraRootsPEMFiles = [files.path]
+                } _: { transport in
+                    func send(
+                        _ method: HTTPRequest.Method, _ path: String, _ body: Data = Data(), offset: Int? = nil
+                    ) async throws -> Response {
+                        var request = try Request(method, url: server.url(path), body: body.isEmpty ? .empty : .data(body))
+                        request.headers[HTTPField.Name("Upload-Draft-Interop-Version")!] = "8"
+                        if !body.isEmpty { request.headers[HTTPField.Name("Upload-Complete")!] = "?1" }
+                        if let offset { request.headers[HTTPField.Name("Upload-Offset")!] = "\(offset)" }
+                        if offset != nil { request.headers[.contentType] = "application/partial-upload" }
+                        return try await transport.whole(request).response
+                    }
+                    await #expect(throws: TransportError.self) { () async throws in _ = try await send(.post, "/uploads", content) }
+                    let path = try #require(uploads.all.first?.resourcePath)
+                    let head = try await send(.head, path)
+                    #expect(head.headers[HTTPField.Name("Upload-Offset")!] == "100000")
+                    let rest = try await send(.patch, path, content.dropFirst(100_000), offset: 100_000)
+                    #expect(rest.status == .ok)
+                }
+                let isSame = uploads.all.map(\.content) == [content]
+                #expect(isSame && server.acceptedConnectionCount == 1)
             }
         }
 
