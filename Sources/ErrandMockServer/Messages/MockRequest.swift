@@ -94,7 +94,8 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
         return all
     }
 
-    /// Sends an informational response (1xx) now. ``MockResponse/informational`` sends such a response only after the whole request was read.
+    /// Sends an informational response (1xx) now. ``MockResponse/informational`` sends such a response only after the whole request was
+    /// read.
     ///
     /// ```swift
     /// server.dispatch { request in

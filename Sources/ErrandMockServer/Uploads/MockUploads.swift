@@ -26,8 +26,8 @@ public final class MockUploads: Sendable {
         public var minSizeBytes: Int?
         /// The largest content of one request (`max-append-size`). A larger request gets the status 413.
         public var maxAppendBytes: Int?
-        /// The smallest content of one request that does not complete the upload (`min-append-size`). A smaller request gets the status 400.
-        /// An empty creation is allowed.
+        /// The smallest content of one request that does not complete the upload (`min-append-size`). A smaller request gets the status
+        /// 400. An empty creation is allowed.
         public var minAppendBytes: Int?
         /// The remaining lifetime in seconds (`max-age`). The server only announces this limit: ``MockUploads/forget()`` ends uploads.
         public var maxAgeSeconds: Int?
@@ -92,8 +92,8 @@ public final class MockUploads: Sendable {
         set { state.withLock { $0.limits = newValue } }
     }
 
-    /// Makes a later request break off: the connection is closed (HTTP/2: the stream is reset) when the server has kept `bytes` bytes of the
-    /// request's content. With as many bytes as the content has, the upload is not complete and the client gets no response.
+    /// Makes a later request break off: the connection is closed (HTTP/2: the stream is reset) when the server has kept `bytes` bytes of
+    /// the request's content. With as many bytes as the content has, the upload is not complete and the client gets no response.
     ///
     /// Each call affects one request with content. Several calls affect several requests, in order.
     ///
@@ -117,10 +117,10 @@ extension MockServer {
     /// - Parameters:
     ///   - path: the target of creations, which begins with `/` and does not end with `/`. Default: `/uploads`.
     ///   - limits: the limits for uploads. Default: no limits.
-    ///   - sendsInformational: whether a creation gets `104` with the `Location`. Default: true. Pass false to test a client whose informational
-    ///     responses are lost.
-    ///   - progressBytes: the number of bytes after which the server sends `104` with the offset; at least 1. `nil`, the default: the server
-    ///     sends no progress.
+    ///   - sendsInformational: whether a creation gets `104` with the `Location`. Default: true. Pass false to test a client whose
+    ///     informational responses are lost.
+    ///   - progressBytes: the number of bytes after which the server sends `104` with the offset; at least 1. `nil`, the default: the
+    ///     server sends no progress.
     ///   - respond: the closure that returns the response to a complete upload. The server adds `Upload-Complete: ?1` to the response.
     ///     Default: 200 without a body.
     /// - Returns: the uploads, for the test.

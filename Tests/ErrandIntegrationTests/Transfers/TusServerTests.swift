@@ -5,7 +5,8 @@ internal import Foundation
 internal import TestSupport
 internal import Testing
 
-/// The servers of tus 1.0 behave as the tests of uploads assume: Tests/Servers/tus.py lists what is special. The requests are written by hand.
+/// The servers of tus 1.0 behave as the tests of uploads assume. Tests/Servers/tus.py lists the special behavior of each server. The
+/// requests are written by hand.
 @Suite(.timeLimit(.minutes(5))) struct TusServerTests {
     private static let content = Data.seeded(1 << 20, seed: 11)
 

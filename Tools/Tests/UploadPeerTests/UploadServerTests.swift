@@ -5,7 +5,7 @@ import HTTPTypes
 import Testing
 import UploadPeer
 
-/// The peer behaves as the tests of uploads assume: `UploadServer` lists what is special. The requests are written by hand.
+/// The peer behaves as the tests of uploads assume. `UploadServer` lists the special behavior. The requests are written by hand.
 @Suite(.timeLimit(.minutes(2))) struct UploadServerTests {
     private static let content = Data((0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ $0 >> 9) })
 
