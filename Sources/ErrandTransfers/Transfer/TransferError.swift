@@ -20,8 +20,8 @@ public struct TransferError: RequestFailure, NumberedFailure {
         /// - Parameter description: the code in words, as the start of the error's description.
         public init(_ description: String) { self.description = description }
 
-        /// The content has changed, or the server's response can't continue the transfer. The options forbid a start from the first byte, or
-        /// the transfer has made five such starts.
+        /// The content has changed, or the server's response can't continue the transfer. The options forbid a start from the first byte,
+        /// or the transfer has made five such starts.
         public static let changed = Code("content changed")
         /// The server responded with a part of the content that can't be used.
         public static let unusablePart = Code("unusable part")

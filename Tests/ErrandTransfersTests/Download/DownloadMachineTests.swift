@@ -81,7 +81,9 @@ import Testing
             ]),
         Row(
             "a content without a length",
-            fresh + [(whole(nil), .write(from: 0, to: nil, record: record(0, total: nil))), (.bytes(7), .read), (.end, .publish(bytes: 7))]),
+            fresh + [
+                (whole(nil), .write(from: 0, to: nil, record: record(0, total: nil))), (.bytes(7), .read), (.end, .publish(bytes: 7)),
+            ]),
         Row(
             "all bytes of an unknown total",
             [
