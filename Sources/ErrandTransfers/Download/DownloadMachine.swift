@@ -91,7 +91,7 @@ struct DownloadMachine: Sendable {
 
     /// Returns the action after an event.
     ///
-    /// - Precondition: the event is one of those that the last action permits.
+    /// - Precondition: the last action permits the event.
     mutating func handle(_ event: Event) -> Action {
         switch (state, event) {
         case (_, .ready(let record)): return send(record)
