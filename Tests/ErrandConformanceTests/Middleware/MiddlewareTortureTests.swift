@@ -498,7 +498,7 @@ final class Stage: Sendable {
 
     /// Returns when `condition` holds, or after ten seconds. Work that belongs only to the call has ended with the call.
     func settle(_ condition: () -> Bool) async {
-        if scenario.endsLater { try? await poll("the end of what goes on", upTo: .seconds(10), value: condition) { $0 } }
+        if scenario.endsLater { _ = try? await poll("the end of what goes on", upTo: .seconds(10), value: condition) { $0 } }
     }
 
     private func checkNothingIsOpen(_ run: String) {

@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func aWaitUntilTheCancellationThrows() async throws {
-        let task = Task { try await untilCancelled() }
+        let task = Task<Void, any Error> { try await untilCancelled() }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
     }
