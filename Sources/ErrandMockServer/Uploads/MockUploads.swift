@@ -39,7 +39,7 @@ public final class MockUploads: Sendable {
     /// An upload, whole or not.
     public struct Upload: Sendable, CustomStringConvertible, HidesStorage {
         /// The largest size of ``content``: 16 MiB.
-        public static let keptBytes = 16 * 1024 * 1024
+        public static let keptBytes = IncomingBody.keptBytes
 
         /// The path of the upload resource; `nil` for a conventional upload.
         public let resourcePath: String?

@@ -17,8 +17,8 @@ import Testing
     /// A body, its media type, its text and the name of its encoded type.
     private static let bodies: [(EndpointBody, type: String?, text: String, name: String?)] = [
         (.none, nil, "", nil),
-        (.json(["a": 1, "b": nil]), "application/json", #"{"a":1,"b":null}"#, "JSONValue"),
-        (.json([1, 2]), "application/json", "[1,2]", "JSONValue"),
+        (.json(["a": 1, "b": nil] as JSONValue), "application/json", #"{"a":1,"b":null}"#, "JSONValue"),
+        (.json([1, 2] as JSONValue), "application/json", "[1,2]", "JSONValue"),
         (.json(Login(), contentType: "application/vnd.a+json"), "application/vnd.a+json", #"{"remember":true,"userName":"joe"}"#, "Login"),
         (.json(Login(), coding: JSONCoding(keys: .snakeCase)), "application/json", #"{"remember":true,"user_name":"joe"}"#, "Login"),
         (.mergePatch(["a": nil]), "application/merge-patch+json", #"{"a":null}"#, "JSONValue"),

@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: ["", "alice"]) func aNameIsReadAsItWasWritten(account: String) throws {
-        let key = Samples.key("/ä?x=1", account: account.isEmpty ? nil : account)
+        let key = Samples.key("/%C3%A4?x=1", account: account.isEmpty ? nil : account)
         let name = StoredName(key)
         let read = try StoredName(name.encoded)
         #expect(read.url == key.url && read.belongsToAccount == !account.isEmpty && !read.hasContent)

@@ -373,7 +373,7 @@ import Testing
         calls.freeBytes = { _ in 50_000 }
         let download = faulty(server, calls)
         let error = try await #require(throws: TransferError.self) { try await download.file() }
-        #expect(error.code == .noSpace && error.message.contains("100000 bytes") && error.message.contains("50000 bytes"))
+        #expect(error.code == .noSpace && error.message.contains("100000 bytes") && error.message.contains("50000 free bytes"))
         #expect(error.delivery == .sent)
     }
 
