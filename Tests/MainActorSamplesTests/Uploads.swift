@@ -1,0 +1,1 @@
+../ReadmeTests/Uploads.swift
