@@ -4,8 +4,10 @@ import Foundation
 /// The line for a failure: what happened, where, whether the request was sent, and what to do next.
 struct FailureAdvice {
     private let arguments: RequestArguments
+    private let isOfDownload: Bool
 
-    init(_ arguments: RequestArguments) { self.arguments = arguments }
+    /// - Parameter isOfDownload: whether the command continues a response that is incomplete.
+    init(_ arguments: RequestArguments, isOfDownload: Bool = false) { (self.arguments, self.isOfDownload) = (arguments, isOfDownload) }
 
     func line(for error: any Error) -> String {
         // The library names its own settings. The advice names the options of this command.
@@ -47,6 +49,7 @@ struct FailureAdvice {
             default: nil
             }
         }
+        if isOfDownload, let advice = downloadAdvice(for: error) { return advice }
         guard let error = error as? TransportError else { return nil }
         return switch error.code {
         case .proxy: proxyAdvice(for: error)
@@ -64,6 +67,7 @@ struct FailureAdvice {
         case .notConnected: "Is this machine connected to a network?"
         case .timedOut where error.phase == .connect:
             "Allow more time with --connect-timeout, or try another address"
+        case .timedOut where isOfDownload: nil
         case .timedOut: "Allow more time with --max-time"
         case .tls: tlsAdvice(for: error)
         case .invalidResponse where error.message.containsOctets("has more than") && error.message.containsOctets("fields"):
@@ -79,6 +83,24 @@ struct FailureAdvice {
                 "--http2-prior-knowledge sends HTTP/2"
             } else {
                 nil
+            }
+        default: nil
+        }
+    }
+
+    /// The advice for failures that only a download has.
+    private func downloadAdvice(for error: any Error) -> String? {
+        switch error {
+        case let error as StatusError where error.status.kind == .redirection && !arguments.connection.followsRedirects:
+            "Follow the redirect with -L"
+        case let error as StatusError where error.status == .unauthorized: "Give credentials with -u USER:PASSWORD or --oauth2-bearer TOKEN"
+        case let error as TransferError:
+            switch error.code {
+            case .noSpace: "Free some space on the disk"
+            case .busy: "Wait until the other command ends"
+            case .journalUnreadable: "To discard the partial file and start again, use --force without -C"
+            case .digestMismatch: "The next run starts from the first byte"
+            default: nil
             }
         default: nil
         }
@@ -145,7 +167,7 @@ struct FailureAdvice {
 
     private func lostAdvice(for error: TransportError) -> String? {
         // Once the body has begun, nothing is sent again.
-        if error.phase == .body { return "The response is incomplete; run the command again" }
+        if error.phase == .body { return isOfDownload ? nil : "The response is incomplete; run the command again" }
         let retry = retryAdvice(for: error)
         // A server that expects TLS closes the connection without a response.
         let origin = error.request?.origin
