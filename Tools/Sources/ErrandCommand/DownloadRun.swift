@@ -131,26 +131,11 @@ struct DownloadRun {
     // MARK: - The downloads
 
     private func perform(_ jobs: [Job], by transport: NIOTransport, _ board: TransferBoard, _ outcomes: Outcomes) async throws {
-        let first = jobs[0].arguments
-        let list = HSTSFile(first)
-        await list?.load()
-        let cookies = CookieFiles(first)
-        cookies?.load()
-        let wait = NetworkWait(first)
+        var shared = await TransferStacks(jobs[0].arguments)
         let names = TakenNames(jobs.map(\.target.path))
         var stacks: [String: HTTPStack] = [:]
-        var tokens: TokenSource?
         for job in jobs where stacks[job.origin] == nil {
-            var arguments = job.arguments
-            // These options apply to a download, not to each of its requests.
-            (arguments.connection.retryCount, arguments.connection.retryDelay, arguments.connection.maxTime) = (nil, nil, nil)
-            let narration = Narration(isShown: shown.verbose, saysRetries: false, waitNotice: wait?.notice) { number in
-                transport.openConnections.first { $0.number == number }?.httpVersion
-            }
-            let (stack, source) = try RequestRun(arguments, subcommand: "get").layers(
-                on: HTTPStack(transport), job.authentication, wait, narration, nil, list?.hosts, cookies?.jar)
-            stacks[job.origin] = stack.transformRequest { $0.options.eventSink = narration }
-            if let source { tokens = source }
+            stacks[job.origin] = try shared.stack(for: job.arguments, job.authentication, on: transport)
         }
         let all = stacks
         await withTaskGroup(of: Void.self) { group in
@@ -160,12 +145,7 @@ struct DownloadRun {
             await group.next()
             group.cancelAll()
         }
-        await tokens?.finish(within: .seconds(5))
-        // A signal cancels this task, but not the new task.
-        await Task {
-            await list?.save()
-            await cookies?.save()
-        }.value
+        await shared.finish()
     }
 
     private func performAll(
