@@ -34,11 +34,12 @@ enum DownloadList {
         private(set) var items: [Item] = []
         private let server: HTTPStack
         private let folder: URL
+        private let policy: TransferPolicy
         private var running: [String: Download] = [:]
         private var list: URL { folder.appending(path: "downloads.json") }
 
-        init(server: URL, folder: URL, over network: HTTPStack = .default) throws {
-            (self.server, self.folder) = (network.concurrencyLimit(2).server(server), folder)
+        init(server: URL, folder: URL, over network: HTTPStack = .default, policy: TransferPolicy = .standard) throws {
+            (self.server, self.folder, self.policy) = (network.concurrencyLimit(2).server(server), folder, policy)
             guard FileManager.default.fileExists(atPath: folder.appending(path: "downloads.json").path) else { return }
             let entries = try JSONDecoder().decode([Entry].self, from: Data(contentsOf: list))
             items = entries.map { entry in
@@ -82,7 +83,9 @@ enum DownloadList {
         private func download(_ entry: Entry) async {
             let target = folder.appending(path: entry.fileName)
             // The closure makes each request: here, a server can be asked for a new signed URL
-            let download = Download(to: target, over: server) { _ in try Request(.get, PathTemplate(verbatim: entry.path)) }
+            let download = Download(to: target, over: server, policy: policy) { _ in
+                try Request(.get, PathTemplate(verbatim: entry.path))
+            }
             running[entry.fileName] = download
             defer { running[entry.fileName] = nil }
             async let file = download.file()
