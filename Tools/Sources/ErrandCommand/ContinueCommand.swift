@@ -8,8 +8,8 @@ struct ContinueCommand: Equatable {
     let hidesSecrets: Bool
 
     /// The options whose values may be secrets.
-    private static let secretOptions: Set<String> = ["-u", "--user", "-U", "--proxy-user", "--oauth2-bearer"]
-    private static let dropped: Set<String> = ["-C", "--continue-at", "--continue"]
+    private static let secretOptions: [String] = ["-u", "--user", "-U", "--proxy-user", "--oauth2-bearer"]
+    private static let dropped: [String] = ["-C", "--continue-at", "--continue"]
 
     /// - Parameters:
     ///   - words: the arguments of this command, as ``ArgumentRewriter`` has rewritten them.
@@ -42,7 +42,7 @@ struct ContinueCommand: Equatable {
                 ? OptionTable.longOptionsWithValues.contains(String(name.dropFirst(2)))
                 : name.last.map(OptionTable.shortOptionsWithValues.contains) == true
             let value = takesValue ? joined ?? rest.popFirst() : nil
-            if Self.dropped.contains(name) { continue }
+            if Self.dropped.contains(where: { $0.isExactly(name) }) { continue }
             guard let value else {
                 shown.append(Self.quoted(word))
                 continue
@@ -62,26 +62,28 @@ struct ContinueCommand: Equatable {
 
     private static func shownValue(_ value: String, of name: String) -> String {
         let placeholder = Sensitivity.urlPlaceholder
-        switch name {
-        case _ where secretOptions.contains(name): return placeholder
-        case "-H", "--header":
+        func isOption(_ names: String...) -> Bool { names.contains { $0.isExactly(name) } }
+        if secretOptions.contains(where: { $0.isExactly(name) }) { return placeholder }
+        if isOption("-H", "--header") {
             guard !value.hasOctetPrefix("@"), let line = try? HeaderLine(value), let text = line.value else { return value }
             return Sensitivity.standard.isSensitive(HTTPField(name: line.name, value: text)) ? "\(line.name): \(placeholder)" : value
-        case "-b", "--cookie":
+        }
+        if isOption("-b", "--cookie") {
             return value.containsOctet(UInt8(ascii: "=")) && !value.hasOctetPrefix("@") ? placeholder : value
-        case "-q", "--query":
+        }
+        if isOption("-q", "--query") {
             let (item, content) = value.cut(atOctet: UInt8(ascii: "="))
             return content != nil && Sensitivity.standard.isSensitive(queryName: item) ? "\(item)=\(placeholder)" : value
-        case "-x", "--proxy": return value.containsOctet(UInt8(ascii: "@")) ? placeholder : value
-        case "-e", "--referer": return shownURL(value)
-        default: return value
         }
+        if isOption("-x", "--proxy") { return value.containsOctet(UInt8(ascii: "@")) ? placeholder : value }
+        return isOption("-e", "--referer") ? shownURL(value) : value
     }
 
     /// A word in the form in which a shell reads it unchanged.
     static func quoted(_ word: String) -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,@%+".utf8)
         guard word.isEmpty || !word.utf8.allSatisfy(plain.contains) else { return word }
-        return "'\(word.replacing("'", with: #"'\''"#).shownSafely(limit: 4000))'"
+        let parts = word.shownSafely(limit: 4000).utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
+        return "'\(parts.map { String(Substring($0)) }.joined(separator: #"'\''"#))'"
     }
 }

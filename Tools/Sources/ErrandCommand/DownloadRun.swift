@@ -49,7 +49,7 @@ struct DownloadRun {
         var code: Int32
         do {
             try await task.value
-            code = Interrupt.hasCome ? Interrupt.exitStatus : outcomes.all.lazy.compactMap(\.status).first { $0 != 0 } ?? 0
+            code = Interrupt.hasCome ? Interrupt.exitStatus : outcomes.all.lazy.map { $0.status ?? 6 }.first { $0 != 0 } ?? 0
         } catch is CancellationError {
             code = Interrupt.exitStatus
         } catch {
@@ -97,11 +97,14 @@ struct DownloadRun {
 
     /// Ends the command if a file exists, or if there is a partial file of an earlier run. Nothing is sent.
     private func refuse(_ jobs: [Job]) throws {
-        var paths: Set<String> = []
+        var paths: [String] = []
         var problems: [String] = []
         for job in jobs {
             let target = job.target
-            if !paths.insert(target.url.standardizedFileURL.path).inserted {
+            let path = target.url.standardizedFileURL.path
+            let isTaken = paths.contains { $0.isExactly(path) }
+            paths.append(path)
+            if isTaken {
                 problems.append("\(ExistingFile(path: target.path, isOfThisCommand: true))")
                 continue
             }
@@ -140,9 +143,7 @@ struct DownloadRun {
         let all = stacks
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await board.animate() }
-            group.addTask { await self.performAll(jobs, on: all, board, names, outcomes) }
-            // The animation never ends alone.
-            await group.next()
+            await performAll(jobs, on: all, board, names, outcomes)
             group.cancelAll()
         }
         await shared.finish()
@@ -304,12 +305,18 @@ struct MaxTimePassed: Error, CustomStringConvertible {
 
 /// The paths of the files of all downloads of a command.
 final class TakenNames: Sendable {
-    private let paths: Mutex<Set<String>>
+    private let paths: Mutex<[String]>
 
-    init(_ paths: [String]) { self.paths = Mutex(Set(paths)) }
+    init(_ paths: [String]) { self.paths = Mutex(paths) }
 
     /// Takes a path. Returns false if another download has the path.
-    func take(_ path: String) -> Bool { paths.withLock { $0.insert(path).inserted } }
+    func take(_ path: String) -> Bool {
+        paths.withLock { paths in
+            guard !paths.contains(where: { $0.isExactly(path) }) else { return false }
+            paths.append(path)
+            return true
+        }
+    }
 }
 
 /// Learns the name of the file from the first successful response, before the body is read. The outermost layer.

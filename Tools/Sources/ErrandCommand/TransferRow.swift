@@ -40,8 +40,8 @@ struct TransferRow: Sendable, Equatable {
     /// The description of an error without the request, which the name of the file stands for.
     private static func reason(_ error: any Error) -> String {
         let text = "\(error)"
-        guard let request = (error as? any RequestFailure)?.request, text.hasPrefix("\(request): ") else { return text }
-        return String(text.dropFirst("\(request): ".count))
+        guard let request = (error as? any RequestFailure)?.request, text.hasOctetPrefix("\(request): ") else { return text }
+        return String(text.utf8.dropFirst("\(request): ".utf8.count)) ?? text
     }
 
     // MARK: - Lines

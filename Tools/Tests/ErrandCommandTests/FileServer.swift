@@ -117,7 +117,7 @@ final class FileServer: Sendable {
         var rest = data[...]
         while !rest.isEmpty {
             #if canImport(Glibc)
-            let flags = Int32(MSG_NOSIGNAL.rawValue)
+            let flags = Int32(MSG_NOSIGNAL)
             #else
             let flags: Int32 = 0
             #endif
