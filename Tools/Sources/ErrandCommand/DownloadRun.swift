@@ -182,7 +182,7 @@ struct DownloadRun {
                 isMessage: shown.showsMessages)
             return Outcome(status: 0)
         }
-        let watch = ResponseNames(target, names, replaces: command.download.force) { board.rename(job.number, $0) }
+        let watch = ResponseNames(target, names, replaces: command.download.force) { board.start(job.number, name: $0, at: $1) }
         let file = FileWriteOptions(replacesExistingFile: command.download.force, permissions: ResponseOutput.permissions)
         let download = Download(
             job.request, to: target.url, over: stack.wrapped(by: watch), policy: command.policy,
@@ -331,12 +331,15 @@ final class ResponseNames: HTTPMiddleware, Sendable {
     private let target: DownloadTarget
     private let names: TakenNames
     private let replaces: Bool
-    private let onName: @Sendable (String) -> Void
+    private let onStart: @Sendable (_ name: String, _ offset: Int64) -> Void
     private let state: Mutex<State>
 
-    /// - Parameter onName: called if the response suggests another name than the URL.
-    init(_ target: DownloadTarget, _ names: TakenNames, replaces: Bool, onName: @escaping @Sendable (String) -> Void) {
-        (self.target, self.names, self.replaces, self.onName) = (target, names, replaces, onName)
+    /// - Parameter onStart: called with the name of the file and its first byte, at the first successful response.
+    init(
+        _ target: DownloadTarget, _ names: TakenNames, replaces: Bool,
+        onStart: @escaping @Sendable (_ name: String, _ offset: Int64) -> Void
+    ) {
+        (self.target, self.names, self.replaces, self.onStart) = (target, names, replaces, onStart)
         state = Mutex(State(path: target.path))
     }
 
@@ -350,23 +353,25 @@ final class ResponseNames: HTTPMiddleware, Sendable {
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let response = try await next.send(request)
         guard [200, 206].contains(response.status.code) else { return response }
-        let isFirst = state.withLock { state in
+        let offset = state.withLock { state -> Int64? in
             defer { state.hasResponse = true }
-            guard !state.hasResponse else { return false }
+            guard !state.hasResponse else { return nil }
             let range = request.headers[.range].flatMap { ByteRange.parse($0)?.first }
             if response.status == .partialContent, case .from(let offset)? = range { state.offset = offset }
-            return true
+            return state.offset
         }
-        guard isFirst, !target.isNamed, let name = DownloadTarget.name(of: response.headers) else { return response }
-        let path = target.sibling(named: name)
-        guard !path.isExactly(target.path) else { return response }
-        let isTaken = !names.take(path)
-        guard !isTaken, replaces || !DownloadTarget.exists(path) else {
-            response.body.abandon()
-            throw ExistingFile(path: path, isOfThisCommand: isTaken)
+        guard let offset else { return response }
+        let name = target.isNamed ? nil : DownloadTarget.name(of: response.headers)
+        let path = name.map(target.sibling(named:)) ?? target.path
+        if !path.isExactly(target.path) {
+            let isTaken = !names.take(path)
+            guard !isTaken, replaces || !DownloadTarget.exists(path) else {
+                response.body.abandon()
+                throw ExistingFile(path: path, isOfThisCommand: isTaken)
+            }
+            state.withLock { $0.path = path }
         }
-        state.withLock { $0.path = path }
-        onName(name)
+        onStart(DownloadTarget.name(of: path), offset)
         return response
     }
 }

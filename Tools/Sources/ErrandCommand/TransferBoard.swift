@@ -91,10 +91,11 @@ final class TransferBoard: Sendable {
         }
     }
 
-    /// Changes the name of a transfer.
-    func rename(_ number: Int, _ name: String) {
+    /// Sets the name and the first byte of a transfer, when they are known.
+    func start(_ number: Int, name: String, at offset: Int64) {
         state.withLock { state in
             state.picture.rows[number]?.name = name.shownSafely(limit: 100)
+            state.picture.rows[number]?.offset = offset
             state.hasChanged = true
         }
     }

@@ -13,6 +13,8 @@ struct TransferRow: Sendable, Equatable {
     /// The name of the file, without control characters.
     var name: String
     var phase = Phase.connecting
+    /// The first byte of this run.
+    var offset: Int64 = 0
     var bytes: Int64 = 0
     /// `nil` if the length is not known.
     var total: Int64?
@@ -116,8 +118,8 @@ struct TransferLines: Sendable {
         case .transferring:
             guard let shown else {
                 self.shown = (row, time)
-                guard row.bytes > 0 else { return "\(row.name): begins\(row.total.map { ", \(TransferSize.text($0))" } ?? "")" }
-                return "\(row.name): continues at \(TransferSize.text(row.bytes, of: row.total))"
+                guard row.offset > 0 else { return "\(row.name): begins\(row.total.map { ", \(TransferSize.text($0))" } ?? "")" }
+                return "\(row.name): continues at \(TransferSize.text(row.offset, of: row.total))"
             }
             let passed = time - shown.time
             let progress = (row.fraction ?? 0) - (shown.row.fraction ?? 0)

@@ -40,7 +40,7 @@ import Testing
     // MARK: - Whole downloads
 
     @Test func aFileIsDownloaded() async throws {
-        try await withServer { server, folder in
+        try await withServer { (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run("\(server.url)/x/a.bin?y=1")
             #expect(outcome.status == 0 && outcome.output.isEmpty, "\(outcome.errors)")
             #expect(folder.names == ["a.bin"])
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test func nothingIsShownWithSilent() async throws {
-        try await withServer { server, folder in
+        try await withServer { (server: FileServer, folder: Folder) async throws in
             #expect(try await folder.run("-s", "\(server.url)/a").errors.isEmpty)
             let missing = try await folder.run("-s", "http://127.0.0.1:1/b")
             #expect(missing.status == 6 && missing.errors.isEmpty)
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func severalFilesAreDownloadedAtTheSameTime() async throws {
-        try await withServer { server, folder in
+        try await withServer { (server: FileServer, folder: Folder) async throws in
             let names = ["a", "b", "c", "d", "e"]
             try FileManager.default.createDirectory(atPath: folder.path("all"), withIntermediateDirectories: false)
             let outcome = try await CommandProcess(
@@ -81,7 +81,8 @@ import Testing
         ("attachment; filename=\"report.pdf\"", "report.pdf"), ("attachment; filename=\"../../etc/passwd\"", "passwd"),
         ("attachment; filename*=UTF-8''%e2%82%ac.txt", "€.txt"), ("attachment", "a.bin"), ("inline; filename=\".bashrc\"", "bashrc"),
     ]) func theResponseNamesTheFile(disposition: String, name: String) async throws {
-        try await withServer(try FileServer(fields: ["Content-Disposition: \(disposition)"])) { server, folder in
+        try await withServer(try FileServer(fields: ["Content-Disposition: \(disposition)"])) {
+            (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run("\(server.url)/a.bin")
             #expect(outcome.status == 0 && folder.names == [name], "\(outcome.errors) \(folder.names)")
             #expect(outcome.errors.contains("\(name): 300.0 kB in"), "\(outcome.errors)")
@@ -89,7 +90,8 @@ import Testing
     }
 
     @Test func anExistingFileWithTheNameOfTheResponseStays() async throws {
-        try await withServer(try FileServer(fields: ["Content-Disposition: attachment; filename=b"])) { server, folder in
+        try await withServer(try FileServer(fields: ["Content-Disposition: attachment; filename=b"])) {
+            (server: FileServer, folder: Folder) async throws in
             try folder.write("mine", to: "b")
             let outcome = try await folder.run("\(server.url)/a")
             #expect(outcome.status == 23 && outcome.errors.contains("errand: 'b' exists. --force replaces the file"), "\(outcome.errors)")
@@ -102,14 +104,15 @@ import Testing
     }
 
     @Test func theOptionNamesTheFile() async throws {
-        try await withServer(try FileServer(fields: ["Content-Disposition: attachment; filename=b"])) { server, folder in
+        try await withServer(try FileServer(fields: ["Content-Disposition: attachment; filename=b"])) {
+            (server: FileServer, folder: Folder) async throws in
             #expect(try await folder.run("-o", "mine", "\(server.url)/a").status == 0)
             #expect(folder.names == ["mine"])
         }
     }
 
     @Test func anExistingFileIsReplacedOnlyWithForce() async throws {
-        try await withServer { server, folder in
+        try await withServer { (server: FileServer, folder: Folder) async throws in
             try folder.write("mine", to: "a")
             let refused = try await folder.run("\(server.url)/a", "\(server.url)/b")
             #expect(refused.status == 23 && refused.errors.contains("'a' exists. --force replaces the file"), "\(refused.errors)")
@@ -129,7 +132,7 @@ import Testing
     @Test(arguments: [
         ("404 Not Found", 4), ("503 Service Unavailable", 5), ("302 Found\r\nLocation: /b", 6), ("401 Unauthorized", 4),
     ]) func anErrorPageIsNoFile(status: String, code: Int32) async throws {
-        try await withServer(try FileServer(endings: [.status(status)])) { server, folder in
+        try await withServer(try FileServer(endings: [.status(status)])) { (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run("\(server.url)/a?token=s3cret")
             #expect(outcome.status == code && folder.names.isEmpty, "\(outcome.errors)")
             #expect(outcome.errors.hasPrefix("errand: GET \(server.url)/a?token=REDACTED: status \(status.prefix(3))"), "\(outcome.errors)")
@@ -140,20 +143,22 @@ import Testing
     }
 
     @Test func aTemporaryStatusIsRepeatedWithRetry() async throws {
-        try await withServer(try FileServer(endings: [.status("503 Busy"), .status("503 Busy")])) { server, folder in
-            let outcome = try await folder.run("--retry", "2", "--retry-delay", "0", "\(server.url)/a")
+        try await withServer(try FileServer(endings: [.status("503 Busy"), .status("503 Busy")])) {
+            (server: FileServer, folder: Folder) async throws in
+            let outcome = try await folder.run("--retry", "2", "--retry-delay", "0.2", "\(server.url)/a")
             #expect(outcome.status == 0 && server.requests.count == 3, "\(outcome.errors)")
-            #expect(outcome.errors.contains("a: status 503 Busy; continues in 0 s"), "\(outcome.errors)")
+            #expect(outcome.errors.contains("a: status 503 Busy; continues in 0.2 s"), "\(outcome.errors)")
         }
-        try await withServer(try FileServer(endings: Array(repeating: .status("503 Busy"), count: 5))) { server, folder in
-            let outcome = try await folder.run("--retry", "2", "--retry-delay", "0", "\(server.url)/a")
+        try await withServer(try FileServer(endings: Array(repeating: .status("503 Busy"), count: 5))) {
+            (server: FileServer, folder: Folder) async throws in
+            let outcome = try await folder.run("--retry", "2", "--retry-delay", "0.2", "\(server.url)/a")
             #expect(outcome.status == 5 && server.requests.count == 3 && folder.names.isEmpty, "\(outcome.errors)")
         }
     }
 
     /// The exit status is that of the first failure in the order of the URLs, and the other files are complete.
     @Test func oneFailureDoesNotEndTheOtherDownloads() async throws {
-        try await withServer { server, folder in
+        try await withServer { (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run("http://127.0.0.1:1/a", "\(server.url)/b", "\(server.url)/c")
             #expect(outcome.status == 6 && folder.names == ["b", "c"], "\(outcome.errors)")
         }
@@ -162,7 +167,8 @@ import Testing
     // MARK: - Continuing
 
     @Test func aLostConnectionIsContinued() async throws {
-        try await withServer(try FileServer(endings: [.closed(after: 100_000), .closed(after: 50_000)])) { server, folder in
+        try await withServer(try FileServer(endings: [.closed(after: 100_000), .closed(after: 50_000)])) {
+            (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run("\(server.url)/a")
             #expect(outcome.status == 0, "\(outcome.errors)")
             #expect(folder.names == ["a"])
@@ -175,7 +181,7 @@ import Testing
 
     @Test func theNextRunContinues() async throws {
         let endings: [FileServer.Ending] = [.closed(after: 100_000), .status("403 Forbidden")]
-        try await withServer(try FileServer(endings: endings)) { server, folder in
+        try await withServer(try FileServer(endings: endings)) { (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run("\(server.url)/a?token=s3cret", "-H", "X-A: b")
             #expect(outcome.status == 4 && folder.names == ["a.errand-part", "a.errand-part.json"], "\(outcome.errors)")
             #expect(outcome.errors.contains("errand: 'a.errand-part' has 100.0 kB of 300.0 kB\n"), "\(outcome.errors)")
@@ -204,7 +210,7 @@ import Testing
 
     @Test func forceDiscardsAPartialFile() async throws {
         let endings: [FileServer.Ending] = [.closed(after: 100_000), .status("403 Forbidden")]
-        try await withServer(try FileServer(endings: endings)) { server, folder in
+        try await withServer(try FileServer(endings: endings)) { (server: FileServer, folder: Folder) async throws in
             #expect(try await folder.run("\(server.url)/a").status == 4)
             #expect(try await folder.run("--force", "\(server.url)/a").status == 0)
             #expect(server.ranges.last == "")
@@ -215,7 +221,7 @@ import Testing
 
     @Test func aServerThatCannotContinueIsNamed() async throws {
         let endings: [FileServer.Ending] = [.closed(after: 100_000), .status("403 Forbidden")]
-        try await withServer(try FileServer(endings: endings, validator: nil)) { server, folder in
+        try await withServer(try FileServer(endings: endings, validator: nil)) { (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run("\(server.url)/a")
             #expect(outcome.errors.contains("the next run starts from the first byte"), "\(outcome.errors)")
             #expect(try await folder.run("--continue", "\(server.url)/a").status == 0)
@@ -225,7 +231,7 @@ import Testing
     }
 
     @Test func theMaximumTimeEndsADownload() async throws {
-        try await withServer(try FileServer(endings: [.silent(after: 100_000)])) { server, folder in
+        try await withServer(try FileServer(endings: [.silent(after: 100_000)])) { (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run("-m", "2", "\(server.url)/a")
             #expect(outcome.status == 6 && outcome.errors.contains("errand: --max-time 2 s passed"), "\(outcome.errors)")
             #expect(outcome.errors.contains("to continue, run: errand download -C - -m 2 \(server.url)/a\n"), "\(outcome.errors)")
@@ -237,7 +243,8 @@ import Testing
 
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)] as [(Int32, Int32)])
     func aSignalLeavesAStateThatContinues(signal: Int32, code: Int32) async throws {
-        try await withServer(try FileServer(bytes: 900_000, endings: [.silent(after: 600_000)])) { server, folder in
+        try await withServer(try FileServer(bytes: 900_000, endings: [.silent(after: 600_000)])) {
+            (server: FileServer, folder: Folder) async throws in
             let process = try CommandProcess(["download", "\(server.url)/a"], in: folder.url)
             await process.waitForError(containing: "a: begins")
             // The command writes 256 KiB at once.
@@ -255,12 +262,12 @@ import Testing
     }
 
     @Test func aKilledCommandIsContinued() async throws {
-        try await withServer(try FileServer(bytes: 2_000_000, endings: [.silent(after: 1_500_000)])) { server, folder in
+        try await withServer(try FileServer(bytes: 2_000_000, endings: [.silent(after: 1_500_000)])) {
+            (server: FileServer, folder: Folder) async throws in
             let process = try CommandProcess(["download", "\(server.url)/a"], in: folder.url)
             await process.waitForError(containing: "a: begins")
-            while !((try? String(contentsOfFile: folder.path("a.errand-part.json"), encoding: .utf8))?.contains("\"bytes\":0") == false) {
-                try await Task.sleep(for: .milliseconds(20))
-            }
+            func journal() -> String { (try? String(contentsOfFile: folder.path("a.errand-part.json"), encoding: .utf8)) ?? "" }
+            while !journal().contains(#/"bytes"\s*:\s*[1-9]/#) { try await Task.sleep(for: .milliseconds(20)) }
             kill(process.process.processIdentifier, SIGKILL)
             #expect(try await process.outcome().status == 128 + SIGKILL)
             #expect(try await folder.run("-C", "-", "\(server.url)/a").status == 0)
@@ -278,7 +285,7 @@ import Testing
             ("TERM=xterm", true), ("TERM=dumb", false), ("TERM=xterm NO_COLOR=1", false),
         ]) func aTerminalShowsBars(environment: String, hasBars: Bool) async throws
     {
-        try await withServer(try FileServer(endings: [.closed(after: 100_000)])) { server, folder in
+        try await withServer(try FileServer(endings: [.closed(after: 100_000)])) { (server: FileServer, folder: Folder) async throws in
             let outcome = try await CommandProcess.onATerminal(
                 "download --output-dir \(folder.url.path) \(server.url)/a", environment: environment)
             #expect(outcome.status == 0, "\(outcome.text)")
@@ -300,7 +307,7 @@ import Testing
             (["--cache", "x"], "--cache has no meaning"), (["-I"], "'errand head'"), (["https://u:s3cret@a.example/"], "-u USER:PASSWORD"),
         ] as [([String], String)]) func anOptionWithoutMeaningIsRefused(words: [String], text: String) async throws
     {
-        try await inFolder { folder in
+        try await inFolder { (folder: Folder) async throws in
             let outcome = try await CommandProcess(["download", "http://127.0.0.1:1/a"] + words, in: folder.url).outcome()
             #expect(outcome.status == 64 && outcome.errors.contains(text), "\(outcome.errors)")
             #expect(outcome.errors.contains("Usage: errand download ") && !outcome.errors.contains("s3cret") && folder.names.isEmpty)
@@ -308,7 +315,7 @@ import Testing
     }
 
     @Test func twoURLsWithOneNameAreRefused() async throws {
-        try await withServer { server, folder in
+        try await withServer { (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run("\(server.url)/a", "\(server.url)/x/a")
             #expect(
                 outcome.status == 23 && outcome.errors.contains("another URL of this command has the same file 'a'"), "\(outcome.errors)")
@@ -317,7 +324,7 @@ import Testing
     }
 
     @Test func theOptionsOfOtherRequestsApply() async throws {
-        try await withServer { server, folder in
+        try await withServer { (server: FileServer, folder: Folder) async throws in
             let outcome = try await folder.run(
                 "\(server.url)/a", "-u", "joe:pw", "-H", "X-A: b", "-b", "id=1", "-A", "me", "-q", "page=2", "--http1.1", "-v")
             #expect(outcome.status == 0, "\(outcome.errors)")
@@ -328,7 +335,7 @@ import Testing
             }
             #expect(outcome.errors.contains("> GET /a?page=2 HTTP/1.1") && !outcome.errors.contains("am9lOnB3"), "\(outcome.errors)")
         }
-        try await inFolder { folder in
+        try await inFolder { (folder: Folder) async throws in
             try await withDemoServer { (url: String) async throws in
                 let outcome = try await CommandProcess.run(
                     "download", "-L", "\(url)/redirect/1", "\(url)/download?bytes=70000", in: folder.url)
