@@ -358,7 +358,7 @@ let package = Package(
         .testTarget(
             name: "ErrandIntegrationTests",
             dependencies: [
-                "Errand", "ErrandConformance", "ErrandMockServer", "ErrandSQLite", "ErrandTesting", "TestSupport",
+                "Errand", "ErrandConformance", "ErrandHashing", "ErrandMockServer", "ErrandSQLite", "ErrandTesting", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Metrics", package: "swift-metrics", condition: .when(traits: ["Telemetry"])),
                 .product(name: "Tracing", package: "swift-distributed-tracing", condition: .when(traits: ["Telemetry"])),

@@ -371,6 +371,27 @@ var saved: Data {
     set {}
 }
 
+// FILE: ErrandTransfers/Upload/Upload.swift
+@Sendable func token() async throws -> String { omitted() }
+
+// FILE: ErrandTransfers/Upload/UploadResumption.swift
+let upload: Upload = omitted()
+var saved: Data {
+    get { omitted() }
+    set {}
+}
+
+// FILE: ErrandTransfers/Transfer/TransferResumption.swift
+let download: Download = omitted()
+var file: DownloadedFile {
+    get { omitted() }
+    set {}
+}
+var saved: Data {
+    get { omitted() }
+    set {}
+}
+
 // FILE: ErrandTransfers/Transfer/TransferState.swift
 let download: Download = omitted()
 let progressView: Bar = omitted()

@@ -12,6 +12,7 @@ struct Target: Sendable {
     static let all: [Target] =
         streamTargets + jsonTargets + multipartTargets + fieldTargets + structuredFieldTargets + urlTargets + redactionTargets
         + connectionTargets + compressionTargets + valueTargets + netlinkTargets + cookieFileTargets + storeTargets
+        + transferTargets
 
     /// The one to run.
     static let chosen: Target = {

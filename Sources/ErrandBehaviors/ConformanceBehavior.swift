@@ -27,7 +27,8 @@ extension ConformanceBehavior {
         for (name, reason) in reasons {
             precondition(
                 names.contains(name),
-                "excluding must have only names of behaviors (has '\(name)'; the nearest is '\(nearest(to: name, among: names) ?? "")')")
+                "excluding must have only names of behaviors (has '\(name)'; the nearest is "
+                    + "'\(EditDistance.nearest(to: name, among: names).candidates.first ?? "")')")
             precondition(!reason.isEmpty, "the reason for '\(name)' in excluding must not be empty")
         }
         return all.filter { reasons[$0.name] == nil }

@@ -86,21 +86,6 @@ import Testing
 
     // MARK: Options in the key
 
-    private struct RecordingClock: Clock {
-        let passage: RecordingList<String>
-        var waits = false
-        private let base = ManualClock()
-
-        init(_ passage: RecordingList<String>, waits: Bool = false) { (self.passage, self.waits) = (passage, waits) }
-
-        var now: ManualClock.Instant { base.now }
-        var minimumResolution: Duration { .zero }
-        func sleep(until deadline: ManualClock.Instant, tolerance: Duration?) async throws {
-            passage.record("slept \(base.now.duration(to: deadline))")
-            if waits { try await base.sleep(until: deadline) }
-        }
-    }
-
     /// Records the requests on the wire, and redirects `/x`.
     private struct RecordingRedirectTransport: HTTPTransport {
         let passage: RecordingList<String>
@@ -127,6 +112,7 @@ import Testing
     /// Returns the exchanges of a request in the layers inside `coalesce`, with the waits and the response.
     private static func exchanges(of request: Request) async throws -> [String] {
         let passage = RecordingList<String>()
+        func clock(waits: Bool) -> CallbackClock { CallbackClock(waits: waits) { passage.record("slept \($0)") } }
         var request = request
         request.options.call.hasEntered = true
         func send(_ stack: HTTPStack) async {
@@ -143,9 +129,9 @@ import Testing
         let stack = HTTPStack(wire)
         #endif
         await send(
-            stack.redirect().delay(by: .seconds(1), clock: RecordingClock(passage))
+            stack.redirect().delay(by: .seconds(1), clock: clock(waits: false))
                 .transformRequest { $0.head.headerFields[.acceptLanguage] = $0.options[HidingKey.self] ?? "de" })
-        await send(HTTPStack(wire).hedge(.standard, clock: RecordingClock(passage, waits: true)))
+        await send(HTTPStack(wire).hedge(.standard, clock: clock(waits: true)))
 
         let breaker = CircuitBreaker()
         breaker.isolate("https://a.example")

@@ -48,6 +48,11 @@ func describe(_ response: Response) -> String {
     return "\(status)"
 }
 
+func forecastWithSource(for city: String, from weather: Weather) async throws -> (forecast: Forecast, source: String) {
+    let response = try await weather.api.response(.get("/forecasts/\(city, "city")", as: Forecast.self))
+    return (response.value, response.metadata.cacheStatus?.description ?? "no cache")
+}
+
 func explain(_ response: Response) -> String {
     guard let reason = response.metadata.cacheStatus?.refusal else { return "stored, or from the store" }
     return "not stored (\(reason.rawValue)): \(reason)"
@@ -74,6 +79,10 @@ func stored(_ stack: HTTPStack, for account: String) -> HTTPStack {
     stack.transformRequest { $0.options.credentialIdentity = CredentialIdentity(scheme: "weather", account: account) }
 }
 
+func signOut(of account: String, from weather: Weather) async throws {
+    try await weather.store.forget(CredentialIdentity(scheme: "weather", account: account))
+}
+
 func refreshed(_ city: String, from weather: Weather) async throws -> Forecast {
     let endpoint = Endpoint<Forecast>.get("/forecasts/\(city, "city")")
     return try await weather.api.value(endpoint.with(\.cache, .use(.reload)))
@@ -82,6 +91,18 @@ func refreshed(_ city: String, from weather: Weather) async throws -> Forecast {
 func lastKnown(_ city: String, from weather: Weather) async throws -> Forecast {
     let endpoint = Endpoint<Forecast>.get("/forecasts/\(city, "city")")
     return try await weather.api.value(endpoint.with(\.cache, .use(.storedOnly)))
+}
+
+func storedForecasts(for cities: [String], from weather: Weather) async throws -> [Forecast] {
+    var forecasts: [Forecast] = []
+    for city in cities {
+        do {
+            forecasts.append(try await lastKnown(city, from: weather))
+        } catch let error as StatusError where error.failureNumber == .notStored {
+            continue  // the forecast is not stored on this device
+        }
+    }
+    return forecasts
 }
 
 func makeOfflineWeather(over network: HTTPStack = .default, store: some CacheStore) -> Weather {

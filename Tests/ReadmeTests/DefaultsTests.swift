@@ -142,6 +142,7 @@ import Testing
         values["CacheLimits.variants"] = number(CacheLimits.variants)
         values["CacheLimits.validatorBytes"] = bytes(CacheLimits.validatorBytes)
         values["CacheLimits.removals"] = number(CacheLimits.removals)
+        values["CacheLimits.warnings"] = number(CacheLimits.warnings)
         values["VaryField.namesLimit"] = number(VaryField.namesLimit)
         values["CachePolicy.Heuristic.fraction"] = CachePolicy.Heuristic.standard.fraction.inPercent
         values["CachePolicy.Heuristic.limit"] = CachePolicy.Heuristic.standard.limit.inWords
@@ -161,8 +162,12 @@ import Testing
         values["TransferPolicy.idleTimeout"] = TransferPolicy.standard.idleTimeout.inWords
         values["TransferBudget.progressBytes"] = bytes(Int(TransferBudget.progressBytes))
         values["TransferBudget.maxRestarts"] = number(TransferBudget.maxRestarts)
-        values["DownloadFiles.journalLimitBytes"] = bytes(DownloadFiles.journalLimitBytes)
+        values["DownloadFiles.journalSpaceBytes"] = bytes(Int(DownloadFiles.journalSpaceBytes))
         values["DownloadFiles.spareBytes"] = bytes(Int(DownloadFiles.spareBytes))
+        values["DownloadJournal.limitBytes"] = bytes(DownloadJournal.limitBytes)
+        values["UploadJournal.limitBytes"] = bytes(UploadJournal.limitBytes)
+        values["UploadResumption.urlLimitBytes"] = bytes(UploadResumption.urlLimitBytes)
+        values["UploadOptions.checkedPartBytes"] = bytes(Int(UploadOptions.checkedPartBytes))
         values["CircuitBreakerPolicy.failureRatio"] = CircuitBreakerPolicy.standard.failureRatio.inPercent
         values["CircuitBreakerPolicy.minimumCalls"] = number(CircuitBreakerPolicy.standard.minimumCalls)
         values["CircuitBreakerPolicy.consecutiveFailures"] = CircuitBreakerPolicy.standard.consecutiveFailures.map(number) ?? "none"

@@ -179,6 +179,8 @@ import ErrandSQLite
         #expect(describe(response).hasPrefix("hit; ttl=") && stub.requests.count == 1)
         #expect(try await refreshed("paris", from: weather).high == 22)
         #expect(try await lastKnown("paris", from: weather).high == 22 && stub.requests.count == 2)
+        #expect(try await storedForecasts(for: ["paris", "rome"], from: weather).map(\.city) == ["Paris"] && stub.requests.count == 2)
+        #expect(try await forecastWithSource(for: "paris", from: weather).source.hasPrefix("hit; ttl="))
 
         let offline = makeOfflineWeather(over: .sorted(around: stub), store: store)
         for _ in 0..<2 { #expect(try await offline.forecast(for: "oslo").high == 9) }
@@ -186,6 +188,19 @@ import ErrandSQLite
         for _ in 0..<2 { #expect(try await patient.forecast(for: "rome").high == 25) }
         #expect(stub.requests.count == 5)
         for weather in [weather, offline, patient] { #expect(weather.stack.orderProblems.isEmpty) }
+    }
+
+    @Test func theSignOutOfTheArticleRemovesTheResponsesOfOneAccount() async throws {
+        let store = MemoryCacheStore()
+        let stub = StubTransport(
+            Stub().responds(.json(Forecast(city: "Oslo", high: 9), headers: [.cacheControl: "max-age=600"]), repeatingLast: true))
+        func weather(_ account: String) -> Weather { Weather(over: stored(stub.cache(in: store), for: account), store: .memory) }
+        for account in ["ada", "bob"] { _ = try await weather(account).forecast(for: "oslo") }
+        #expect(store.usage.entries == 2)
+        try await signOut(of: "ada", from: Weather(over: HTTPStack(stub), store: store))
+        #expect(store.usage.entries == 1)
+        for account in ["ada", "bob"] { _ = try await weather(account).forecast(for: "oslo") }
+        #expect(stub.requests.count == 3, "only ada's response was removed")
     }
 
     /// The column "Offline" of the table of modes.

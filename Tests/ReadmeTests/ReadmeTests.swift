@@ -43,6 +43,7 @@ import FoundationNetworking
         Samples(guides + "Cookies.md", "Cookies.swift", least: 5),
         Samples(guides + "Caching.md", "Caching.swift", least: 10),
         Samples(guides + "Downloads.md", "Downloads.swift", least: 5),
+        Samples(guides + "Uploads.md", "Uploads.swift", least: 6),
         Samples(guides + "WhatTheConsoleShows.md", "WhatTheConsoleShows.swift", "SystemLog.swift", least: 4),
         Samples(guides + "TheSwiftNIOTransport.md", "TheSwiftNIOTransport.swift", least: 6),
         Samples(guides + "HTTP2.md", "HTTP2.swift", least: 4),

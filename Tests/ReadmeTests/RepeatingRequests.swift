@@ -46,3 +46,19 @@ func makeMirrored(_ network: HTTPStack, _ mirror: HTTPStack) -> APIClient {
     let main = network.server("https://press.example").retry()
     return APIClient(main.fallback(to: mirror.server("https://mirror.example"), statuses: [503]).timeout(.seconds(10)))
 }
+
+func sendToPress(_ request: Request, with sender: some HTTPSender) async throws -> Response {
+    var attempt = 1
+    while true {
+        do {
+            return try await sender.send(request)
+        } catch {
+            guard let failure = TemporaryFailure(error), attempt < 5, request.body.canBeSent,
+                request.mayBeSentAgain || failure.isUnprocessed,
+                let wait = Backoff.exponential().wait(afterAttempt: attempt, retryAfter: failure.retryAfter, atMost: .seconds(60))
+            else { throw error }
+            try await Task.sleep(for: wait)
+            attempt += 1
+        }
+    }
+}

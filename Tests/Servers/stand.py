@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Starts servers for tests on free ports of 127.0.0.1, and ends them.
 
-    stand.py NAME...        apache, apache-http2, caddy-http2, haproxy, haproxy-http2, httpbin, microsocks, moto, oauth, oidc, squid
+    stand.py NAME...        aiohttp-tus, apache, apache-http2, caddy, caddy-http2, haproxy, haproxy-http2, httpbin, microsocks, moto, oauth,
+                            oidc, squid, tuspyserver
 
 When all respond, it prints one line of JSON, such as
 
@@ -531,6 +532,62 @@ class Moto(PythonServer):
         return {"port": self.port, "accessKeyID": read["AccessKeyId"], "secretAccessKey": read["SecretAccessKey"]}
 
 
+class Tus(PythonServer):
+    """A server of tus 1.0: tus.py says what it has. Whole and broken uploads are files in the folder."""
+
+    NAME = ""
+
+    def start(self):
+        python = self.python()
+        [self.port] = free_ports(1)
+        self.run([python, Path(__file__).with_name("tus.py"), self.NAME, self.port, self.folder / "uploads"])
+
+    def is_up(self):
+        return f"tus {self.port}" in ask(self.port, "/token")
+
+
+class Tuspyserver(Tus):
+    PACKAGE = NAME = "tuspyserver"
+
+
+class AiohttpTus(Tus):
+    PACKAGE, NAME = "aiohttp_tus", "aiohttp-tus"
+
+
+class Caddy(Server):
+    """Caddy with the files of its folder: `/token`, and what a test writes there. Below `/gzip/`, it encodes them for a client that accepts gzip."""
+
+    def start(self):
+        caddy = program("caddy", package="caddy")
+        [self.port] = free_ports(1)
+        self.files = self.write("files/token", self.token).parent
+        configuration = self.write("Caddyfile", f"""
+{{
+  admin off
+  auto_https off
+}}
+http://:{self.port} {{
+  bind {HOST}
+  root * {self.files}
+  handle_path /gzip/* {{
+    encode {{
+      gzip
+      match header Accept-Ranges bytes
+    }}
+    file_server
+  }}
+  file_server
+}}
+""")
+        self.run(["/usr/bin/env", f"HOME={self.folder}", caddy, "run", "--config", configuration, "--adapter", "caddyfile"])
+
+    def is_up(self):
+        return self.token in ask(self.port, "/token", host=f"{HOST}:{self.port}")
+
+    def address(self):
+        return {"port": self.port, "folder": str(self.files)}
+
+
 class HTTP2Peer(Server):
     """A server that offers HTTP/2 (ALPN) over TLS: with its files `token`, `letters.txt` and `large` (8 MiB of zeros), and with `count`, if
     the server can run programs. A signal to `process` makes it start anew."""
@@ -681,8 +738,9 @@ https://localhost:{self.secure} {{
 
 
 SERVERS = {
-    "apache": Apache, "apache-http2": ApacheHTTP2, "caddy-http2": CaddyHTTP2, "haproxy": HAProxy, "haproxy-http2": HAProxyHTTP2,
-    "httpbin": HTTPBin, "microsocks": Microsocks, "moto": Moto, "oauth": OAuth, "oidc": OIDCProvider, "squid": Squid,
+    "aiohttp-tus": AiohttpTus, "apache": Apache, "apache-http2": ApacheHTTP2, "caddy": Caddy, "caddy-http2": CaddyHTTP2, "haproxy": HAProxy,
+    "haproxy-http2": HAProxyHTTP2, "httpbin": HTTPBin, "microsocks": Microsocks, "moto": Moto, "oauth": OAuth, "oidc": OIDCProvider,
+    "squid": Squid, "tuspyserver": Tuspyserver,
 }
 
 

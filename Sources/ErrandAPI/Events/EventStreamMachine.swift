@@ -66,21 +66,21 @@ struct EventStreamMachine: Sendable {
     ///   - canReplay: whether the body of the request can be sent again.
     ///   - random: a number from 0 up to, but not including, 1.
     mutating func endConnection(_ end: End, canReplay: Bool, random: Double) -> Decision {
-        let mayBeProcessed: Bool
-        var floor = Duration.zero
+        let (mayBeProcessed, asked): (Bool, Duration?)
         switch end {
         case .noContent: return .finish
         case .permanent: return .fail
         case .silent where !hasReceived: return .fail
-        case .complete, .silent: mayBeProcessed = true
-        case .failed(let isPossible, let retryAfter): (mayBeProcessed, floor) = (isPossible, retryAfter ?? .zero)
+        case .complete, .silent: (mayBeProcessed, asked) = (true, nil)
+        case .failed(let isPossible, let retryAfter): (mayBeProcessed, asked) = (isPossible, retryAfter)
         }
-        guard floor <= policy.maxRetryAfter else { return .fail }
         let isAllowed = isIdempotent || policy.resendsNonIdempotent || !mayBeProcessed || !lastEventID.isEmpty
         guard isAllowed, canReplay, policy.maxReconnects != 0 else { return end == .complete ? .finish : .fail }
         if let maxReconnects = policy.maxReconnects, reconnects >= maxReconnects { return .fail }
         reconnects += 1
-        let backoff = policy.jitter.applied(to: policy.backoff.delay(afterAttempt: reconnects).bounded, random: random)
-        return .connect(after: max(reconnectionTime.bounded + backoff, floor).bounded)
+        let wait = policy.backoff.wait(
+            afterAttempt: reconnects, jitter: policy.jitter, plus: reconnectionTime, retryAfter: asked, atMost: policy.maxRetryAfter,
+            random: random)
+        return wait.map { .connect(after: $0) } ?? .fail
     }
 }

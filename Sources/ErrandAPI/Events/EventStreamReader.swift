@@ -146,14 +146,11 @@ extension EventStream {
         var request = try makeRequest()
         if request.headers[.accept] == nil { request.headers[.accept] = EventStreamError.mediaType }
         if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
+        // Some servers and proxies compress the stream even if the request asks for `identity`. Browsers decode a compressed stream, as the
+        // Fetch standard requires.
+        request.options.call.decodesUnrequestedCodings = request.headers[.acceptEncoding] == nil
         // If a proxy compresses a stream, the proxy may delay the events until a buffer is full or the stream ends.
-        if request.headers[.acceptEncoding] == nil {
-            request.headers[.acceptEncoding] = "identity"
-            // Some servers and proxies compress the stream even if the request asks for `identity`. Browsers decode a compressed stream, as
-            // the Fetch standard requires.
-            request.options.call.decodesUnrequestedCodings = true
-        }
-        (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
+        request.prepareForLongCall()
         request.options.turnOffRepetitionUnlessSet()
         return request
     }
@@ -162,18 +159,8 @@ extension EventStream {
     ///
     /// - Parameter hasReceived: whether a byte arrived on an earlier connection.
     fileprivate func end(by error: any Error, hasReceived: Bool) -> EventStreamMachine.End {
-        switch error {
-        case let error as EventStreamError: error.code == .silent ? .silent : .permanent
-        case let error as StatusError:
-            policy.statuses.contains(error.status)
-                ? .failed(mayBeProcessed: !error.saysNotProcessed, retryAfter: error.retryAfter) : .permanent
-        case let error as TransportError:
-            // If an earlier connection has worked, a failure of TLS or of the proxy is likely to be temporary.
-            (hasReceived ? error.isTransientAfterSuccess : error.isTransient)
-                ? .failed(mayBeProcessed: error.mayHaveBeenProcessed, retryAfter: nil) : .permanent
-        // A layer of the app's own stack refuses the request temporarily.
-        case let error as any TemporaryRefusal: .failed(mayBeProcessed: false, retryAfter: error.retryAfter)
-        default: .permanent
-        }
+        if let error = error as? EventStreamError { return error.code == .silent ? .silent : .permanent }
+        return TemporaryFailure(error, statuses: policy.statuses, afterSuccess: hasReceived)
+            .map { .failed(mayBeProcessed: !$0.isUnprocessed, retryAfter: $0.retryAfter) } ?? .permanent
     }
 }

@@ -22,8 +22,9 @@ extension APIClient {
     ///   the timeout would pass before the next request, the call fails immediately.
     /// - If a response with the status 200 has an `ETag`, the next request has `If-None-Match`. A response to this request with the status
     ///   304 means that the earlier response is still current.
-    /// - Lost connections, timeouts, and the statuses 408, 425, 429, 500, 502, 503 and 504 are tolerated: polling continues. If the first
-    ///   request is not idempotent, the request is repeated only if the server certainly has not processed the request.
+    /// - Some failures are tolerated, so that polling continues: lost connections, timeouts, the statuses 408, 425, 429, 500, 502, 503 and
+    ///   504, and refusals by `rateLimit` or `circuitBreaker`. If the first request is not idempotent, the request is repeated only if the
+    ///   server certainly has not processed the request.
     ///
     /// With `retry` in the stack, each of these requests is a call that makes up to `maxAttempts` attempts.
     ///
@@ -69,7 +70,7 @@ extension APIClient {
                 poll.recordUnchanged(head)
                 wait = head.headerFields.retryAfter
             case .failure(let error):
-                wait = (error as? StatusError)?.retryAfter
+                wait = TemporaryFailure(error)?.retryAfter
             }
             let pause = policy.delay(afterAttempt: poll.count, retryAfter: wait, random: random())
             if let timeout = policy.timeout, elapsed() + pause >= timeout {

@@ -76,7 +76,7 @@ struct Poll: Sendable {
     ///
     /// - Parameter isLate: whether the timeout of the policy has passed, so that this failure is the last.
     mutating func recordFailure(_ error: any Error, _ policy: PollingPolicy, isLate: Bool) -> Bool {
-        guard error.isTransient else { return false }
+        guard TemporaryFailure(error) != nil else { return false }
         let mayBeMadeAgain = hasBegun || method.isIdempotent || !error.mayHaveBeenProcessed
         guard isLate || (mayBeMadeAgain && failures < policy.maxFailures) else { return false }
         (failure, failures) = (error, failures + 1)

@@ -13,8 +13,8 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     /// The longest `Retry-After` that the poll obeys, at least zero; 5 minutes by default. If a server asks for a longer wait, the next
     /// request is sent after the longest allowed wait. With zero, `Retry-After` is ignored.
     public var maxRetryAfter: Duration
-    /// The largest number of successive failures that are tolerated: lost connections, timeouts, and the statuses 408, 425, 429, 500,
-    /// 502, 503 and 504. The number is at least 0, and 5 by default.
+    /// The largest number of successive failures that are tolerated: lost connections, timeouts, the statuses 408, 425, 429, 500, 502,
+    /// 503 and 504, and refusals by `rateLimit` or `circuitBreaker`. The number is at least 0, and 5 by default.
     public var maxFailures: Int
     /// Further origins to which a `Location` may lead, besides the origins of the call and of the response; none by default.
     /// Requests to these origins carry no credentials, no sensitive fields, and none of the fields and query items that `server` adds.
@@ -49,7 +49,7 @@ public struct PollingPolicy: Sendable, CustomStringConvertible {
     ///   - attempt: the number of the previous request, from 1.
     ///   - retryAfter: the wait that the server asks for.
     func delay(afterAttempt attempt: Int, retryAfter: Duration?, random: Double) -> Duration {
-        if let retryAfter, min(retryAfter, maxRetryAfter) > .zero { return min(retryAfter, maxRetryAfter).bounded }
-        return jitter.applied(to: backoff.delay(afterAttempt: attempt).bounded, random: random)
+        let asked = min(retryAfter ?? .zero, maxRetryAfter)
+        return asked > .zero ? asked.bounded : backoff.delay(afterAttempt: attempt, jitter: jitter, random: random)
     }
 }

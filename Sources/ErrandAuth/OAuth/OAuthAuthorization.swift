@@ -106,7 +106,8 @@ extension OAuthClient {
     /// Polls the server at the interval that the server sent: 5 s if the server sent no interval. The interval grows
     /// ([RFC 8628, section 3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)):
     /// - by 5 s, after each `slow_down`
-    /// - to twice its length, after each lost connection, and after each response with the status 429 or 5xx
+    /// - to twice its length, after each lost connection, after each response with the status 429 or 5xx, and after each refusal by
+    ///   `rateLimit` or `circuitBreaker`
     ///
     /// - Parameter clock: the clock that measures the waiting times.
     /// - Throws: one of these errors:
@@ -128,14 +129,13 @@ extension OAuthClient {
             } catch let error as OAuthError where error.code == .authorizationPending {
             } catch let error as OAuthError where error.code == .slowDown {
                 interval += .seconds(5)
-            } catch let error as TransportError where error.isTransient {
-                interval *= 2
-            } catch let error as StatusError where error.head.status == .tooManyRequests || error.head.status.kind == .serverError {
+            } catch let error where TemporaryFailure(error, statuses: Self.busyStatuses) != nil {
                 interval *= 2
             }
         }
     }
 
+    private static let busyStatuses = StatusRule("429, 5xx") { $0 == .tooManyRequests || $0.kind == .serverError }
     private static var expiredCode: OAuthError { OAuthError(.expiredToken, "the code for the device has expired") }
 
     private struct DeviceResponse: OAuthResponseValue {

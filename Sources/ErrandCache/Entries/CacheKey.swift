@@ -84,9 +84,6 @@ public struct CacheKey: Sendable, Hashable, CustomStringConvertible, HidesStorag
         if let search { hasher.combine(OctetKey(search)) }
     }
 
-    /// Whether the responses belong to an account without a name, which only a store in memory keeps.
-    var isVolatile: Bool { if case .account(let identity) = partition { !identity.isDurable } else { false } }
-
     /// The URL, in which secrets are replaced.
     public var description: String { Sensitivity.standard.redactedURL(url) }
 }

@@ -27,6 +27,7 @@ struct CacheExchange: Sendable {
     /// - Throws: the errors of `next`, unless a stored response replaces a failure; `CancellationError`.
     func send(_ forward: CacheForward, to next: some HTTPSender) async throws -> Response {
         var (forward, entries, outgoing, resends) = (forward, call.lookup?.entries ?? [], request, 0)
+        var attempts = CallAttempts()
         while true {
             var sent = outgoing
             forward.apply(to: &sent)
@@ -39,6 +40,7 @@ struct CacheExchange: Sendable {
                 throw error.restoringFields(of: forward, from: request)
             }
             response.request.restoreFields(of: forward, from: request)
+            response = attempts.adding(to: response)
             guard response.upgrade == nil, response.head.status.kind != .informational else { return response }
             if forward.mayStore, let refusal = runtime.engine.refusal(of: response, to: call.cached) {
                 (forward.mayStore, forward.innerRefusal) = (false, refusal)
@@ -74,7 +76,8 @@ struct CacheExchange: Sendable {
                 again = unconditional
             }
             if let again { forward = again }
-            var attempts = CallAttempts()
+            // The response already has the warnings of the earlier responses.
+            attempts = CallAttempts()
             outgoing = try await attempts.followUp(with: request, after: .success(response), counting: false, on: runtime.clock)
         }
     }
@@ -103,9 +106,7 @@ struct CacheExchange: Sendable {
             throw error
         }
         var stored = response.replaced(by: serving.head, body: body)
-        stored.metadata.cacheStatus = status
-        addWarnings(to: &stored)
-        report(status)
+        finish(&stored, status)
         return stored
     }
 
@@ -126,21 +127,21 @@ struct CacheExchange: Sendable {
             if status.isStored {
                 // An inner cache that has no storage has already stored the response.
                 if merged.isStored, inner.storage == nil { storage = nil }
-                (merged.isStored, merged.refusal) = (true, nil)
+                merged.isStored = true
             } else {
                 storage = inner.storage
             }
             status = merged
         }
-        response.metadata.watchedCacheStatus = WatchedCacheStatus(status, storage: storage)
-        addWarnings(to: &response)
-        report(status)
+        finish(&response, status, storage)
         return response
     }
 
-    /// Adds the warnings of the store that no response has yet.
-    private func addWarnings(to response: inout Response) {
+    /// Adds the status and the warnings of the store that no response has yet, and reports the status.
+    private func finish(_ response: inout Response, _ status: CacheStatus, _ storage: CacheStorage? = nil) {
+        response.metadata.watchedCacheStatus = WatchedCacheStatus(status, storage: storage)
         if call.takesWarnings, let warnings = runtime.store.work.takeWarnings() { response.metadata.warnings += warnings }
+        report(status)
     }
 
     /// Returns a response whose body is the stored beginning, followed by the rest from the server; `nil` if the stored bytes have
@@ -162,9 +163,7 @@ struct CacheExchange: Sendable {
         let length = completion.length
         response.head = completion.head
         response.body = ResponseBody(FollowedBodySource(beginning, then: rest.asSource()), expectedLength: length, request: request)
-        response.metadata.watchedCacheStatus = WatchedCacheStatus(status, storage: storage)
-        addWarnings(to: &response)
-        report(status)
+        finish(&response, status, storage)
         return response
     }
 
@@ -177,12 +176,12 @@ struct CacheExchange: Sendable {
         do throws(CacheStatus.Refusal) {
             tee = try makeTee(for: response, write, after: lookup)
         } catch {
-            (status.isStored, status.refusal) = (false, error)
+            status.refusal = error
             return (body, nil)
         }
         let stored = await tee.attached(to: body)
-        status.refusal = tee.storage.ownRefusal
-        status.isStored = status.refusal == nil
+        status.isStored = true
+        if let refusal = tee.storage.ownRefusal { status.refusal = refusal }
         return (stored, status.isStored ? tee.storage : nil)
     }
 
@@ -193,9 +192,7 @@ struct CacheExchange: Sendable {
         for response: Response, _ write: CacheWrite, after lookup: CacheLookup?
     ) throws(CacheStatus.Refusal) -> CacheTee {
         // If the transport has decoded the body, and does not declare `decodesContent`, the body is not stored.
-        guard runtime.isDecoded || response.metadata.encodedFields.isEmpty && response.metadata.contentCoding == nil else {
-            throw .decodedBody
-        }
+        guard runtime.isDecoded || !response.metadata.isDecoded else { throw .decodedBody }
         guard let lookup, runtime.mayWrite else { throw .storeFailed }
         guard let key = call.cached.key(of: write.head, by: runtime.engine.policy) else { throw call.cached.refusal ?? .storeRefused }
         runtime.writePointer(to: write.head, of: key, after: lookup, for: request)
@@ -214,7 +211,7 @@ extension CacheStatus {
     /// Returns the status of a response that is not stored.
     fileprivate func refused(_ refusal: Refusal) -> CacheStatus {
         var status = self
-        (status.isStored, status.refusal) = (false, refusal)
+        status.refusal = refusal
         return status
     }
 }

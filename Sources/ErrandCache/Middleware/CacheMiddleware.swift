@@ -20,8 +20,9 @@ public import ErrandCore
 ///
 /// **Bodies:** a body is stored while it is read. Later requests can use the stored response when the whole body was read. If the reader
 /// stops early, and the response has a strong validator, the cache keeps the bytes that have arrived. For a later request, the cache can
-/// request only the rest. For a slow store, at most 1 MiB of one body waits, and at most 2 MiB of all bodies together wait. The store
-/// delays a reader by at most 50 ms in total. If the store needs more time, the response is not stored.
+/// request only the rest. If the store is slower than the reader, unwritten bytes stay in memory: at most 1 MiB of one body, and
+/// at most 2 MiB of all bodies of the store. The store delays a reader by at most 50 ms in total. If the store needs more time, the
+/// response is not stored.
 ///
 /// **Accounts:** a response to a request with credentials is stored only for the account of the credentials:
 /// ``/ErrandCore/RequestOptions/credentialIdentity``. `authenticate` and `cookies` set this account. If a request has no identity, and has
@@ -35,7 +36,10 @@ public import ErrandCore
 /// next failure counts as the first. If only the writing of a body has failed, the store is still read. If a server responds to the
 /// conditions of the cache with 400 or 431, for example because the head is too long, the request is sent once more without conditions.
 ///
-/// The first failure of each kind is a warning in `metadata.warnings` of the next response from the server. `log` writes the warning.
+/// The first failure of each kind is a warning in `metadata.warnings` of the next response from the server. `log` writes the warning. If an
+/// outer layer sends the request again, the final response has the warning. If the call fails, the warning is lost. The event
+/// ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports each failure. Each store counts its own kinds, and reports a kind again after
+/// 32 other kinds.
 ///
 /// The status of the cache is in `metadata.cacheStatus`, and the event ``/ErrandCore/ExchangeEvent/Kind/cacheDecision`` reports the status.
 /// If a response is not stored, ``/ErrandCore/CacheStatus/refusal`` says why. A hit has no exchange.

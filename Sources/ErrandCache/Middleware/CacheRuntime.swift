@@ -170,16 +170,21 @@ final class CacheRuntime: Sendable {
     /// The pointer is written in the background. Without the pointer, the store has the response, but no request finds the response.
     func writePointer(to head: CacheEntry.Head, of key: CacheKey, after lookup: CacheLookup, for request: Request) {
         guard let pointer = SearchRule.pointer(to: head, of: key, after: lookup) else { return }
-        switch store.makeImmediateWriter(for: pointer.key, head: pointer.head, expectedBytes: 0, since: pointer.generation) {
-        case .refused: break
-        case .writer(let writer): _ = writer.publish(pointer.head, replacing: [])
-        case .unsupported:
-            store.work.writes.begin(store.work.nextNumber()) { [self] in
-                do {
-                    try await store.write(pointer)
-                } catch {
-                    failed("write an entry", error, request, reads: false)
-                }
+        do throws(CacheStatus.Refusal) {
+            let writer = try store.makeImmediateWriter(
+                for: pointer.key, head: pointer.head, expectedBytes: 0, since: pointer.generation)
+            if let writer {
+                _ = try writer.publish(pointer.head, replacing: [])
+                return
+            }
+        } catch {
+            return
+        }
+        store.work.writes.begin(store.work.nextNumber()) { [self] in
+            do {
+                try await store.write(pointer)
+            } catch {
+                failed("write an entry", error, request, reads: false)
             }
         }
     }
@@ -205,7 +210,19 @@ final class CacheRuntime: Sendable {
                     + description))
         store.work.warn(
             "the cache's store (\(store.label)) could not \(work): \(description). Later failures of this kind are not reported here",
-            kind: "\(work) \(type(of: error))")
+            kind: "\(work) \(Self.kind(of: error))")
+    }
+
+    /// Returns the kind of an error: its type, and its code or its description. The path of a file does not count, because each body can
+    /// have a file of its own.
+    private static func kind(of error: any Error) -> String {
+        let detail =
+            switch error {
+            case let error as FileWriteError: "\(error.operation) \(error.code)"
+            case let error as FileReadError: "\(error.operation) \(error.code)"
+            default: safeDescription(of: error)
+            }
+        return "\(type(of: error)) \(detail)"
     }
 
     /// Counts a success of the store: see ``pauseAfterFailure``.

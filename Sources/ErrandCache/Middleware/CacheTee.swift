@@ -33,32 +33,30 @@ struct CacheTee: Sendable {
     /// for at most ``delayLimit``. A body of more than 1 MiB, and a stream, are stored in this store while the body is read. For such a
     /// body, the function waits until the store has begun the entry, but at most for ``beginLimit``.
     func attached(to body: ResponseBody) async -> ResponseBody {
-        switch runtime.store.makeImmediateWriter(for: key, head: write.head, expectedBytes: write.expectedBytes, since: generation) {
-        case .refused:
-            refuse(storeRefusal)
+        let writer: (any ImmediateCacheWriter)?
+        do throws(CacheStatus.Refusal) {
+            writer = try runtime.store.makeImmediateWriter(
+                for: key, head: write.head, expectedBytes: write.expectedBytes, since: generation)
+        } catch {
+            refuse(error)
             return body
-        case .writer(let writer):
+        }
+        if let writer {
             let sink = ImmediateCacheSink(self, writer)
             guard let bytes = body.bufferedData else { return body.copied(to: sink) }
             sink.add(bytes)
             sink.end(isComplete: true)
             return body
-        case .unsupported:
-            let sink = PumpedCacheSink(self)
-            sink.start()
-            guard let bytes = body.bufferedData, bytes.count <= Self.waitingLimitBytes else {
-                await sink.waitForWriter()
-                return storage.ownRefusal == nil ? body.copied(to: sink) : body
-            }
-            await sink.add(bytes)
-            await sink.end(isComplete: true)
-            return body
         }
-    }
-
-    /// Why the store has not begun the entry.
-    var storeRefusal: CacheStatus.Refusal {
-        runtime.store.refusal(of: key, head: write.head, expectedBytes: write.expectedBytes, since: generation)
+        let sink = PumpedCacheSink(self)
+        sink.start()
+        guard let bytes = body.bufferedData, bytes.count <= Self.waitingLimitBytes else {
+            await sink.waitForWriter()
+            return storage.ownRefusal == nil ? body.copied(to: sink) : body
+        }
+        await sink.add(bytes)
+        await sink.end(isComplete: true)
+        return body
     }
 
     /// Records and reports why the response is not stored.
@@ -82,7 +80,7 @@ final class ImmediateCacheSink: BodySink {
     init(_ tee: CacheTee, _ writer: any ImmediateCacheWriter) {
         self.tee = tee
         state = Mutex(State(writer: writer))
-        if let before = tee.write.before, !copy(before, to: writer) { drop(.removed) }
+        if let before = tee.write.before { attempt { () throws(CacheStatus.Refusal) in try copy(before, to: writer) } }
     }
 
     func write(_ chunk: Data) async throws { add(chunk) }
@@ -94,32 +92,38 @@ final class ImmediateCacheSink: BodySink {
             state.receivedBytes += Int64(chunk.count)
             return state.writer
         }
-        if let writer, !writer.write(chunk) { drop(.noRoom) }
+        if let writer { attempt { () throws(CacheStatus.Refusal) in try writer.write(chunk) } }
     }
 
     /// Publishes the entry.
     func end(isComplete: Bool) {
         let (writer, receivedBytes) = state.withLock { ($0.writer.take(), $0.receivedBytes) }
         guard let writer else { return }
-        guard let (head, includesAfter) = tee.write.finished(receivedBytes: receivedBytes, isComplete: isComplete) else {
+        do throws(CacheStatus.Refusal) {
+            guard let (head, includesAfter) = tee.write.finished(receivedBytes: receivedBytes, isComplete: isComplete) else {
+                throw .incompleteBody
+            }
+            if includesAfter, let after = tee.write.after { try copy(after, to: writer) }
+            _ = try writer.publish(head, replacing: tee.write.replaces)
+        } catch {
             writer.discard()
-            return tee.refuse(.incompleteBody)
+            tee.refuse(error)
         }
-        if includesAfter, let after = tee.write.after, !copy(after, to: writer) {
-            writer.discard()
-            return tee.refuse(.removed)
-        }
-        if writer.publish(head, replacing: tee.write.replaces) == nil { tee.refuse(.removed) }
     }
 
-    private func copy(_ piece: CachePiece, to writer: any ImmediateCacheWriter) -> Bool {
-        guard let bytes = tee.runtime.store.immediateBody(of: piece.entry.id, offsets: piece.offsets) else { return false }
-        return writer.write(bytes)
+    private func copy(_ piece: CachePiece, to writer: any ImmediateCacheWriter) throws(CacheStatus.Refusal) {
+        guard let bytes = tee.runtime.store.immediateBody(of: piece.entry.id, offsets: piece.offsets) else { throw .removed }
+        try writer.write(bytes)
     }
 
-    private func drop(_ refusal: CacheStatus.Refusal) {
-        guard let writer = state.withLock({ $0.writer.take() }) else { return }
-        writer.discard()
-        tee.refuse(refusal)
+    /// Adds bytes to the entry. If the store refuses the bytes, the entry is dropped.
+    private func attempt(_ add: () throws(CacheStatus.Refusal) -> Void) {
+        do throws(CacheStatus.Refusal) {
+            try add()
+        } catch {
+            guard let writer = state.withLock({ $0.writer.take() }) else { return }
+            writer.discard()
+            tee.refuse(error)
+        }
     }
 }

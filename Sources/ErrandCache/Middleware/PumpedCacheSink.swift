@@ -120,18 +120,15 @@ final class PumpedCacheSink: BodySink {
         guard let limit else { return true }
         guard limit > .zero else { return false }
         let elapsed = makeStopwatch(on: tee.runtime.clock)
-        let isInTime = await withTaskGroup(of: Bool.self) { [clock = tee.runtime.clock] group in
-            group.addTask { await self.waitForPump(until: isDone) }
-            group.addTask {
-                try? await clock.sleep(for: limit)
+        let isInTime = try? await firstOf(
+            { await self.waitForPump(until: isDone) },
+            { [clock = tee.runtime.clock] in
+                try await clock.sleep(for: limit)
                 return false
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? false
-        }
+            })
         return state.withLock { state in
             state.delay -= elapsed()
-            return isInTime || isDone(state)
+            return isInTime == true || isDone(state)
         }
     }
 
@@ -197,10 +194,8 @@ final class PumpedCacheSink: BodySink {
     private func store() async -> CacheStatus.Refusal? {
         let (store, write) = (tee.runtime.store, tee.write)
         do {
-            guard
-                let writer = try await store.makeWriter(
-                    for: tee.key, head: write.head, expectedBytes: write.expectedBytes, since: tee.generation)
-            else { return tee.storeRefusal }
+            let writer = try await store.makeWriter(
+                for: tee.key, head: write.head, expectedBytes: write.expectedBytes, since: tee.generation)
             let (isDropped, reader) = state.withLock { state in
                 state.writer = writer
                 return (state.isDropped, state.reader.take())
@@ -223,9 +218,9 @@ final class PumpedCacheSink: BodySink {
                         return .incompleteBody
                     }
                     if includesAfter, let after = write.after, try await !copy(after, to: writer) { return .removed }
-                    let id = try await writer.publish(head, replacing: write.replaces)
+                    _ = try await writer.publish(head, replacing: write.replaces)
                     tee.runtime.succeeded(reads: false)
-                    return id == nil ? .removed : nil
+                    return nil
                 case .dropped: return .storeRefused
                 case .wait:
                     await withCheckedContinuation { continuation in
@@ -238,9 +233,10 @@ final class PumpedCacheSink: BodySink {
                     }
                 }
             }
+        } catch let refusal as CacheStatus.Refusal {
+            // The store works, and does not keep this entry.
+            return refusal
         } catch {
-            // The store works, and only this entry gets no room.
-            if let refusal = error as? any CacheEntryRefusal { return refusal.refusal }
             if !state.withLock(\.isDropped) {
                 // After the entry was dropped, any error of the writer is expected.
                 tee.runtime.failed("write an entry", error, tee.request, reads: false)

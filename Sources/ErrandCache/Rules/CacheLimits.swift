@@ -12,6 +12,8 @@ package enum CacheLimits {
     package static let variants = 16
     /// The bytes that an entry takes up in the tables of a store, rounded up. These bytes count for the limits of the store.
     package static let entryOverheadBytes = 256
+    /// The largest number of kinds of failures that a store remembers, and of warnings that wait for a response.
+    package static let warnings = 32
     /// The largest number of accounts, URLs, origins and groups whose latest removal a store remembers. A response that was requested
     /// before a forgotten removal is not stored.
     package static let removals = 1000

@@ -6,12 +6,12 @@ package struct CacheRemoval: Sendable {
     package let clearedOrigin: Origin?
     /// The removed groups.
     package let groups: [String]
-    /// The origin of the removed groups.
-    package let groupOrigin: Origin
+    /// The origin of the removed groups; `nil`: no groups are removed.
+    package let groupOrigin: Origin?
     /// The removed URLs, as ``CacheKey/url``.
     package let urls: [String]
 
-    package init(clearedOrigin: Origin? = nil, groups: [String] = [], of groupOrigin: Origin, urls: [String] = []) {
+    package init(clearedOrigin: Origin? = nil, groups: [String] = [], of groupOrigin: Origin? = nil, urls: [String] = []) {
         (self.clearedOrigin, self.groups, self.groupOrigin, self.urls) = (clearedOrigin, groups, groupOrigin, urls)
     }
 
@@ -42,7 +42,7 @@ extension CacheStore {
     /// Carries out the removals of a response that is not stored.
     func remove(_ removal: CacheRemoval) async throws {
         if let cleared = removal.clearedOrigin { try await removeAll(of: cleared) }
-        if !removal.groups.isEmpty { try await removeAll(groups: removal.groups, of: removal.groupOrigin) }
+        if let origin = removal.groupOrigin, !removal.groups.isEmpty { try await removeAll(groups: removal.groups, of: origin) }
         if !removal.urls.isEmpty { try await removeAll(urls: removal.urls) }
     }
 

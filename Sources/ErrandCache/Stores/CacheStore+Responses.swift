@@ -53,15 +53,15 @@ extension CacheStore {
     ///   - request: the request.
     ///   - policy: the policy of the cache. Default: a private cache.
     ///   - now: the time by which the age of the response is computed, for tests. `nil`, the default: the clocks of the system.
-    /// - Returns: whether the response was stored. False if the rules of HTTP forbid the storage, or the store has no room.
+    /// - Returns: whether the response was stored. False if the rules of HTTP forbid the storage, or the store does not keep the response.
     /// - Throws: the errors of the store, and of the body; `InvalidURLError` for a relative URL. If the function throws, the body is
     ///   released.
     @discardableResult
     public func store(
         _ response: Response, for request: Request, policy: CachePolicy = .standard, now: (@Sendable () -> Date)? = nil
     ) async throws -> Bool {
-        let isDecoded = response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty
-        let runtime = CacheRuntime(self, policy, isDecoded: isDecoded, clock: ContinuousClock(), now: CacheInstant.clock(now))
+        let runtime = CacheRuntime(
+            self, policy, isDecoded: response.metadata.isDecoded, clock: ContinuousClock(), now: CacheInstant.clock(now))
         let cached: CacheRequest
         do {
             cached = try runtime.wholeRequest(request, mode: .reload)
@@ -77,18 +77,25 @@ extension CacheStore {
             response.head, to: cached, after: CacheForward(reason: .uriMiss), among: lookup.entries, sentAt: now, at: now)
         let changed = try await runtime.change(reception, of: cached, after: lookup, for: request) ?? lookup
         guard case .pass(let write?) = reception.outcome, write.before == nil, write.after == nil,
-            let (head, _) = write.finished(receivedBytes: Int64(bytes.count), isComplete: true), let key = cached.key(of: head, by: policy),
-            let writer = try await makeWriter(for: key, head: head, expectedBytes: Int64(bytes.count), since: changed.generation)
+            let (head, _) = write.finished(receivedBytes: Int64(bytes.count), isComplete: true), let key = cached.key(of: head, by: policy)
         else { return false }
-        if !bytes.isEmpty { try await writer.write(bytes) }
-        if let pointer = SearchRule.pointer(to: head, of: key, after: changed) { try await self.write(pointer) }
-        return try await writer.publish(head, replacing: write.replaces) != nil
+        do {
+            let writer = try await makeWriter(for: key, head: head, expectedBytes: Int64(bytes.count), since: changed.generation)
+            if !bytes.isEmpty { try await writer.write(bytes) }
+            if let pointer = SearchRule.pointer(to: head, of: key, after: changed) { try await self.write(pointer) }
+            _ = try await writer.publish(head, replacing: write.replaces)
+            return true
+        } catch is CacheStatus.Refusal {
+            return false
+        }
     }
 
-    /// Stores a pointer, unless the store has no room.
+    /// Stores a pointer, unless the store refuses the pointer.
     func write(_ pointer: SearchRule.Pointer) async throws {
-        let writer = try await makeWriter(for: pointer.key, head: pointer.head, expectedBytes: 0, since: pointer.generation)
-        _ = try await writer?.publish(pointer.head, replacing: [])
+        do {
+            let writer = try await makeWriter(for: pointer.key, head: pointer.head, expectedBytes: 0, since: pointer.generation)
+            _ = try await writer.publish(pointer.head, replacing: [])
+        } catch is CacheStatus.Refusal {}
     }
 
     private func serving(_ request: Request, _ policy: CachePolicy, _ now: (@Sendable () -> Date)?) async throws -> CacheServing? {

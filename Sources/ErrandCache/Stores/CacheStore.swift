@@ -17,6 +17,18 @@ internal import ErrandFormats
 /// **Errors:** a function throws if the store can't do its work. After an error, the cache continues without the store, and the call
 /// succeeds. A missing entry is not an error.
 ///
+/// **Refusals:** a store that works, but does not keep an entry, throws a ``/ErrandCore/CacheStatus/Refusal``: at the beginning of the
+/// entry, during a write, or at the end. The cache then drops only this entry, continues to use the store, and shows the reason in
+/// ``/ErrandCore/CacheStatus/refusal``:
+///
+/// | Reason | When |
+/// |---|---|
+/// | `.tooLarge` | The entry is larger than the limit for one entry |
+/// | `.noRoom` | The store has no room |
+/// | `.removed` | A removal since the look-up applies to the entry, or the store has given up the writer: ``CacheGeneration`` |
+/// | `.volatileAccount` | The identity of the key is volatile, and the store is not only in memory |
+/// | `.storeRefused` | Any other reason |
+///
 /// **Cancellation:** a cancelled task may get `CancellationError` from ``lookUp(_:)``, ``body(of:offsets:)`` and
 /// ``makeWriter(for:head:expectedBytes:since:)``. Updates and removals are carried out even if the task is cancelled.
 ///
@@ -72,28 +84,18 @@ public protocol CacheStore: AccountBoundStore {
     ///   - head: the head, whose extent may still change.
     ///   - expectedBytes: the number of bytes of the body; `nil` if the number is not known.
     ///   - generation: the generation that the look-up before the exchange has returned.
-    /// - Returns: `nil` if the store does not keep the entry, for one of these reasons:
-    ///   - a removal since the look-up applies to the entry: ``CacheGeneration``
-    ///   - the head or the body is larger than the limit for one entry
-    ///   - the identity of the key is volatile, and the store is not only in memory
+    /// - Throws: a ``/ErrandCore/CacheStatus/Refusal`` if the store does not keep the entry; any other error if the store fails.
     func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) async throws -> (any CacheWriter)?
+    ) async throws -> any CacheWriter
 
-    /// Begins a new entry without waiting, like ``makeWriter(for:head:expectedBytes:since:)``. Only a store
-    /// whose writers never wait implements this function.
+    /// Begins a new entry without waiting, like ``makeWriter(for:head:expectedBytes:since:)``; `nil` if the cache must call that function.
+    /// Only a store whose writers never wait implements this function.
+    ///
+    /// - Throws: why the store does not keep the entry.
     func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> ImmediateCacheWriting
-
-    /// Returns why the store has not begun an entry. The cache calls this function after ``makeWriter(for:head:expectedBytes:since:)`` has
-    /// returned `nil`, or after ``ImmediateCacheWriting/refused``, and shows the reason in ``/ErrandCore/CacheStatus/refusal``.
-    ///
-    /// This function must not block. Default: ``/ErrandCore/CacheStatus/Refusal/volatileAccount`` for a volatile identity, if the store may
-    /// wait; ``/ErrandCore/CacheStatus/Refusal/storeRefused`` otherwise.
-    func refusal(
-        of key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> CacheStatus.Refusal
+    ) throws(CacheStatus.Refusal) -> (any ImmediateCacheWriter)?
 
     /// Replaces the heads of entries by the heads of `entries`. The bodies, the keys and the numbers stay. Missing entries are ignored.
     func updateHeads(_ entries: [CacheEntry]) async throws
@@ -117,7 +119,7 @@ public protocol CacheStore: AccountBoundStore {
 
     /// Removes the entries of an origin that belong to one of the groups, for all accounts ([RFC
     /// 9875](https://www.rfc-editor.org/rfc/rfc9875), ``CacheEntry/Head/groups``). If the entry of an unpublished writer belongs to one of
-    /// the groups, and was requested before the removal, ``CacheWriter/publish(_:replacing:)`` then returns `nil`.
+    /// the groups, and was requested before the removal, ``CacheWriter/publish(_:replacing:)`` then throws `.removed`.
     func removeAll(groups: [String], of origin: Origin) async throws
 
     /// Removes all entries. Gives up all unpublished writers.
@@ -142,17 +144,10 @@ extension CacheStore {
     /// `nil`: the cache must call ``body(of:offsets:)``.
     public func immediateBody(of id: CacheEntry.ID, offsets: Range<Int64>) -> Data? { nil }
 
-    /// ``ImmediateCacheWriting/unsupported``: the cache must call ``makeWriter(for:head:expectedBytes:since:)``.
+    /// `nil`: the cache must call ``makeWriter(for:head:expectedBytes:since:)``.
     public func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> ImmediateCacheWriting { .unsupported }
-
-    /// The reason for a volatile identity if the store may wait; otherwise a reason that the store does not state.
-    public func refusal(
-        of key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> CacheStatus.Refusal {
-        key.isVolatile && !isImmediate ? .volatileAccount : .storeRefused
-    }
+    ) throws(CacheStatus.Refusal) -> (any ImmediateCacheWriter)? { nil }
 }
 
 /// The writer of one entry. The functions are called one after the other, except ``discard()``. If the store gives up a writer, the writer
@@ -160,8 +155,8 @@ extension CacheStore {
 public protocol CacheWriter: Sendable {
     /// Adds bytes to the end of the body. The bytes need not be durable before ``publish(_:replacing:)``.
     ///
-    /// - Throws: any error if the bytes can't be written, or the body becomes larger than the limit for one entry. After an error, the
-    ///   cache calls ``discard()``.
+    /// - Throws: a ``/ErrandCore/CacheStatus/Refusal`` if the entry has become too large, has no room, or was given up; any other error if
+    ///   the store fails. After an error, the cache calls ``discard()``.
     func write(_ chunk: Data) async throws
 
     /// Makes the entry visible, and in the same step removes these entries:
@@ -175,10 +170,10 @@ public protocol CacheWriter: Sendable {
     /// - Parameters:
     ///   - head: the head. The ``CacheExtent/storedBytes`` of its extent is the number of written bytes.
     ///   - replaced: the entries that the entry replaces.
-    /// - Returns: the number of the entry; `nil` if the writer was given up, because a removal since the look-up applies to the entry:
-    ///   ``CacheGeneration``.
-    /// - Throws: any error if the entry can't be published. After an error, the entry is absent, and the replaced entries may be present.
-    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID?
+    /// - Returns: the number of the entry.
+    /// - Throws: a ``/ErrandCore/CacheStatus/Refusal`` if the entry is too large, has no room, or was given up; any other error if the
+    ///   store fails. After an error, the entry is absent, and the replaced entries may be present.
+    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID
 
     /// Removes the written bytes. This function must not block. The cache may call this function at any time, even during another call, and
     /// more than once. After ``publish(_:replacing:)`` has returned, this function does nothing. Releasing the writer has the same effect.
@@ -187,22 +182,16 @@ public protocol CacheWriter: Sendable {
 
 /// The writer of one entry in memory, whose functions never wait. The rules of ``CacheWriter`` apply.
 public protocol ImmediateCacheWriter: Sendable {
-    /// Adds bytes to the end of the body. Returns false if there is no room. If the result is false, the cache calls ``discard()``.
-    func write(_ chunk: Data) -> Bool
+    /// Adds bytes to the end of the body.
+    ///
+    /// - Throws: why the store does not keep the entry. After an error, the cache calls ``discard()``.
+    func write(_ chunk: Data) throws(CacheStatus.Refusal)
 
-    /// Makes the entry visible, as ``CacheWriter/publish(_:replacing:)`` says. Returns `nil` if the writer was given up.
-    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) -> CacheEntry.ID?
+    /// Makes the entry visible, as ``CacheWriter/publish(_:replacing:)`` says, and returns the number of the entry.
+    ///
+    /// - Throws: why the store does not keep the entry.
+    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) throws(CacheStatus.Refusal) -> CacheEntry.ID
 
     /// Removes the written bytes.
     func discard()
-}
-
-/// How a store begins an entry without waiting.
-public enum ImmediateCacheWriting: Sendable {
-    /// The cache must call ``CacheStore/makeWriter(for:head:expectedBytes:since:)``.
-    case unsupported
-    /// The store does not keep the entry.
-    case refused
-    /// The writer of the entry.
-    case writer(any ImmediateCacheWriter)
 }

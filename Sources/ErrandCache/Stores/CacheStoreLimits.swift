@@ -30,10 +30,3 @@ package struct CacheStoreLimits: Sendable {
         self.entryBytes = min(self.bytes, entryBytes ?? self.bytes / 8)
     }
 }
-
-/// The error for an entry that gets no room within the limits of its store.
-package struct CacheRoomError: SafelyDescribedError {
-    package let description = "the store has no room for the entry"
-
-    package init() {}
-}

@@ -32,7 +32,7 @@ public final class CacheWork: Sendable {
 
     private struct Warnings {
         /// The kinds of failures that were reported.
-        var kinds: Set<OctetKey> = []
+        var kinds = BoundedTable<OctetKey, Void>(limit: CacheLimits.warnings)
         /// The warnings that no response has yet.
         var waiting: [String] = []
     }
@@ -48,9 +48,14 @@ public final class CacheWork: Sendable {
     public var peakWaitingBytes: Int { waiting.peakBytes }
 
     /// Keeps a warning for the next response, unless there was a warning of this kind.
+    ///
+    /// After ``CacheLimits/warnings`` other kinds, a kind is reported again. If that many warnings wait, further warnings are dropped.
     func warn(_ warning: String, kind: String) {
         warnings.withLock { warnings in
-            guard warnings.kinds.insert(OctetKey(kind)).inserted else { return }
+            guard warnings.kinds.updateIfPresent(OctetKey(kind), { _ in }) == nil, warnings.waiting.count < CacheLimits.warnings else {
+                return
+            }
+            warnings.kinds.update(OctetKey(kind), default: ()) { _ in }
             warnings.waiting.append(warning)
             hasWarnings.store(true, ordering: .releasing)
         }

@@ -79,34 +79,31 @@ public final class MemoryCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
 
     // MARK: Writing
 
-    /// Begins a new entry; `nil` if the entry is too large, there is no room, or a removal since the look-up applies to the entry. No
-    /// visible entry is removed before bytes of the body arrive. Never throws.
+    /// Begins a new entry. No visible entry is removed before bytes of the body arrive.
+    ///
+    /// - Throws: only `.removed`, `.tooLarge` or `.noRoom`.
     public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) async throws -> (any CacheWriter)? {
-        makeWriter(key, head, expectedBytes, generation)
+    ) async throws -> any CacheWriter {
+        try begin(key, head, expectedBytes, generation)
     }
 
-    /// Begins a new entry. ``ImmediateCacheWriting/refused`` if the entry is too large, there is no room, or a removal since the look-up
-    /// applies to the entry; never ``ImmediateCacheWriting/unsupported``.
+    /// Begins a new entry, as ``makeWriter(for:head:expectedBytes:since:)``. Never `nil`.
+    ///
+    /// - Throws: `.removed`, `.tooLarge` or `.noRoom`.
     public func makeImmediateWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> ImmediateCacheWriting {
-        makeWriter(key, head, expectedBytes, generation).map { .writer($0) } ?? .refused
+    ) throws(CacheStatus.Refusal) -> (any ImmediateCacheWriter)? {
+        try begin(key, head, expectedBytes, generation)
     }
 
-    private func makeWriter(
+    private func begin(
         _ key: CacheKey, _ head: CacheEntry.Head, _ expectedBytes: Int64?, _ generation: CacheGeneration
-    ) -> MemoryCacheWriter? {
-        let number = state.withLock { $0.begin(key, head, expectedBytes: expectedBytes, since: generation) }
-        return number.map { MemoryCacheWriter(self, number: $0) }
-    }
-
-    /// Why an entry is not begun: a removal since the look-up, its size, or no room.
-    public func refusal(
-        of key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> CacheStatus.Refusal {
-        state.withLock { $0.refusal(of: key, head, expectedBytes: expectedBytes, since: generation) }
+    ) throws(CacheStatus.Refusal) -> MemoryCacheWriter {
+        let number = try state.withLock { state throws(CacheStatus.Refusal) in
+            try state.begin(key, head, expectedBytes: expectedBytes, since: generation)
+        }
+        return MemoryCacheWriter(self, number: number)
     }
 
     /// Replaces the heads of entries. An entry whose head has grown beyond the limits is removed. Missing entries are ignored. Never
@@ -172,24 +169,22 @@ public final class MemoryCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
 
     // MARK: The writers
 
-    fileprivate func reserve(_ bytes: Int, for writer: Int64) -> Bool {
-        let (isReserved, removed) = state.withLock { $0.reserve(bytes, for: writer) }
-        _ = removed
-        return isReserved
+    fileprivate func reserve(_ bytes: Int, for writer: Int64) throws(CacheStatus.Refusal) {
+        _ = try state.withLock { state throws(CacheStatus.Refusal) in try state.reserve(bytes, for: writer) }
     }
 
     fileprivate func publish(
         _ head: CacheEntry.Head, _ body: Data, replacing replaced: [CacheEntry.ID], by writer: Int64
-    ) -> CacheEntry.ID? {
+    ) throws(CacheStatus.Refusal) -> CacheEntry.ID {
         let (id, removed) = state.withLock { $0.publish(head, body, replacing: replaced, by: writer) }
         _ = removed
-        return id
+        return try id.get()
     }
 
     fileprivate func discard(_ writer: Int64) { state.withLock { $0.discard(writer) } }
 }
 
-/// The writer of one entry in memory.
+/// The writer of one entry in memory. Both protocols have the same functions here, because nothing waits.
 private final class MemoryCacheWriter: ImmediateCacheWriter, CacheWriter {
     private let store: MemoryCacheStore
     private let number: Int64
@@ -200,15 +195,14 @@ private final class MemoryCacheWriter: ImmediateCacheWriter, CacheWriter {
 
     deinit { discard() }
 
-    private func add(_ chunk: Data) -> Bool {
-        guard store.reserve(chunk.count, for: number) else { return false }
+    func write(_ chunk: Data) throws(CacheStatus.Refusal) {
+        try store.reserve(chunk.count, for: number)
         body.withLock { $0?.append(chunk) }
-        return true
     }
 
-    private func end(_ head: CacheEntry.Head, _ replaced: [CacheEntry.ID]) -> CacheEntry.ID? {
-        guard let bytes = body.withLock({ $0.take() }) else { return nil }
-        return store.publish(head, bytes, replacing: replaced, by: number)
+    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) throws(CacheStatus.Refusal) -> CacheEntry.ID {
+        guard let bytes = body.withLock({ $0.take() }) else { throw .removed }
+        return try store.publish(head, bytes, replacing: replaced, by: number)
     }
 
     func discard() {
@@ -216,12 +210,6 @@ private final class MemoryCacheWriter: ImmediateCacheWriter, CacheWriter {
         _ = bytes
         store.discard(number)
     }
-
-    func write(_ chunk: Data) -> Bool { add(chunk) }
-    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) -> CacheEntry.ID? { end(head, replaced) }
-
-    func write(_ chunk: Data) async throws { if !add(chunk) { throw CacheRoomError() } }
-    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? { end(head, replaced) }
 }
 
 extension CacheStore where Self == MemoryCacheStore {

@@ -83,55 +83,45 @@ struct MemoryCacheTable: Sendable {
 
     // MARK: Writing
 
-    /// Begins an entry. Returns the number of the entry; `nil` if the store does not keep the entry.
+    /// Begins an entry. Returns the number of the entry.
     ///
     /// The expected bytes are reserved only among the unpublished entries. A server that announces a long body, and sends nothing, removes
     /// no visible entry.
+    ///
+    /// - Throws: why the store does not keep the entry.
     mutating func begin(
         _ key: CacheKey, _ head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> Int64? {
+    ) throws(CacheStatus.Refusal) -> Int64 {
         let headBytes = Self.headBytes(head, key)
         let expected = max(0, expectedBytes ?? 0)
-        guard refusal(of: key, head, headBytes: headBytes, expectedBytes: expected, since: generation) == nil,
-            reserve(headBytes + Int(expected))
-        else { return nil }
+        guard generations.isCurrent(generation, for: key, groups: head.groups) else { throw .removed }
+        guard expected <= limits.entryBytes - Int64(headBytes) else { throw .tooLarge }
+        guard limits.entries > 0, reserve(headBytes + Int(expected)) else { throw .noRoom }
         lastNumber += 1
         writers[lastNumber] = Unpublished(
             key: key, generation: generation, headBytes: headBytes, reserved: headBytes + Int(expected))
         return lastNumber
     }
 
-    /// Returns why an entry is not begun. If there is no other reason, the store has no room.
-    func refusal(
-        of key: CacheKey, _ head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> CacheStatus.Refusal {
-        let headBytes = Self.headBytes(head, key)
-        return refusal(of: key, head, headBytes: headBytes, expectedBytes: max(0, expectedBytes ?? 0), since: generation) ?? .noRoom
-    }
-
-    private func refusal(
-        of key: CacheKey, _ head: CacheEntry.Head, headBytes: Int, expectedBytes: Int64, since generation: CacheGeneration
-    ) -> CacheStatus.Refusal? {
-        guard generations.isCurrent(generation, for: key, groups: head.groups) else { return .removed }
-        return limits.entries > 0 && expectedBytes <= limits.entryBytes - Int64(headBytes) ? nil : .tooLarge
-    }
-
-    /// Makes room for the next bytes of an entry. Returns false if there is no room, or if the entry was given up.
-    mutating func reserve(_ count: Int, for number: Int64) -> (Bool, Removed) {
-        var removed = Removed()
-        guard var writer = writers[number] else { return (false, removed) }
+    /// Makes room for the next bytes of an entry. Returns the entries that were removed for this purpose.
+    ///
+    /// - Throws: why the store does not keep the entry. No entry is removed.
+    mutating func reserve(_ count: Int, for number: Int64) throws(CacheStatus.Refusal) -> Removed {
+        guard var writer = writers[number] else { throw .removed }
         let heldBefore = writer.held
         writer.written += count
         let more = writer.headBytes + writer.written - writer.reserved
         if more > 0 {
-            guard more <= limits.entryBytes - Int64(writer.reserved), reserve(more) else { return (false, removed) }
+            guard more <= limits.entryBytes - Int64(writer.reserved) else { throw .tooLarge }
+            guard reserve(more) else { throw .noRoom }
             writer.reserved += more
         }
         heldBytes += writer.held - heldBefore
         writers[number] = writer
         // The limit for unpublished entries is not above the limit for all bytes, so removing visible entries always makes enough room.
+        var removed = Removed()
         while freeBytes < 0, evict(&removed) {}
-        return (true, removed)
+        return removed
     }
 
     /// The bytes that neither a visible entry nor the arrived bytes of an unpublished entry take up.
@@ -152,13 +142,17 @@ struct MemoryCacheTable: Sendable {
         return writer
     }
 
+    /// Makes an entry visible. Returns the number of the entry, or why the store does not keep the entry.
     mutating func publish(
         _ head: CacheEntry.Head, _ body: Data, replacing replaced: [CacheEntry.ID], by number: Int64
-    ) -> (CacheEntry.ID?, Removed) {
+    ) -> (Result<CacheEntry.ID, CacheStatus.Refusal>, Removed) {
         guard let writer = endWriter(number), generations.isCurrent(writer.generation, for: writer.key, groups: head.groups) else {
-            return (nil, Removed())
+            return (.failure(.removed), Removed())
         }
         let key = writer.key
+        let size = Self.headBytes(head, key) + body.count
+        // The final head may have more bytes than the head at the beginning.
+        guard size <= limits.entryBytes else { return (.failure(.tooLarge), Removed()) }
         var replacedIDs = replaced
         if let bucket = buckets[key] {
             replacedIDs += bucket.entries.filter { $0.head.selection == head.selection }.map(\.id)
@@ -168,9 +162,8 @@ struct MemoryCacheTable: Sendable {
             let oldest = kept.sorted { $0.head.responseTime.sinceEpoch < $1.head.responseTime.sinceEpoch }
             removed.buckets += remove(oldest.prefix(kept.count + 1 - CacheLimits.variants).map(\.id)).buckets
         }
-        let size = Self.headBytes(head, key) + body.count
         while count >= limits.entries || size > freeBytes {
-            guard evict(&removed) else { return (nil, removed) }
+            guard evict(&removed) else { return (.failure(.noRoom), removed) }
         }
         lastNumber += 1
         let id = CacheEntry.ID(lastNumber)
@@ -182,7 +175,7 @@ struct MemoryCacheTable: Sendable {
         keys[id] = key
         keysOfURL[OctetKey(key.url), default: []].insert(key)
         bytes += size
-        return (id, removed)
+        return (.success(id), removed)
     }
 
     mutating func discard(_ number: Int64) { _ = endWriter(number) }
@@ -260,8 +253,8 @@ struct MemoryCacheTable: Sendable {
         let isCurrent = generations.isCurrent(generation, for: key, groups: groups)
         var removed = Removed()
         if let cleared = removal.clearedOrigin { removed.buckets += removeAll(of: cleared).buckets }
-        if !removal.groups.isEmpty {
-            removed.buckets += removeAll(groups: Set(removal.groups.map { OctetKey($0) }), of: removal.groupOrigin).buckets
+        if let origin = removal.groupOrigin, !removal.groups.isEmpty {
+            removed.buckets += removeAll(groups: Set(removal.groups.map { OctetKey($0) }), of: origin).buckets
         }
         if !removal.urls.isEmpty { removed.buckets += removeAll(urls: removal.urls).buckets }
         return (isCurrent ? generation.after(ownRemovals: generations.current) : generation, removed)

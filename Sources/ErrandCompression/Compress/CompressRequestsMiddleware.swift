@@ -105,10 +105,11 @@ public struct CompressRequestsMiddleware: HTTPMiddleware {
 }
 
 extension Request {
-    /// Whether the body may be compressed: the body has bytes and no coding yet, and no field describes its bytes.
+    /// Whether the body may be compressed: the body has bytes and no coding yet, no field describes its bytes, and the bytes are not a part
+    /// of a resumable upload.
     fileprivate var isCompressible: Bool {
         let describing: [HTTPField.Name] = [.contentEncoding, .contentRange, .contentDigest, .reprDigest, .digest, .contentMD5]
-        return !body.isEmpty && !describing.contains { head.headerFields.contains($0) }
+        return !body.isEmpty && !options.call.keepsBodyBytes && !describing.contains { head.headerFields.contains($0) }
     }
 
     /// Returns the request with a compressed body; `nil` if compression does not make the body smaller.

@@ -44,6 +44,9 @@ package final class BackgroundWriter: Sendable {
     /// The error of the last write; `nil` if the last write succeeded, or if there was no write.
     package var failure: (any Error)? { state.withLock(\.failure) }
 
+    /// The number of callers that wait in ``finish(_:)``.
+    package var waiterCount: Int { state.withLock(\.run).map { runs.waiterCount(of: $0) } ?? 0 }
+
     /// Begins to write, without a wait. If a write is in progress, another write follows.
     package func begin(_ write: @escaping @Sendable () async throws -> Void) {
         let (run, isNew) = state.withLock { $0.count() }

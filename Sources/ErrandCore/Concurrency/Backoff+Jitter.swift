@@ -14,11 +14,11 @@ extension Backoff {
         /// Always the whole wait of the backoff.
         public static let none = Jitter(share: 0, description: "no jitter")
 
-        /// Returns the wait with its jitter.
+        /// Returns the wait with its jitter. With ``none``, the wait is exact.
         ///
         /// - Parameters:
         ///   - wait: the wait of the backoff.
         ///   - random: a number from 0 up to, but not including, 1.
-        public func applied(to wait: Duration, random: Double) -> Duration { wait * (1 - share + share * random) }
+        public func applied(to wait: Duration, random: Double) -> Duration { share == 0 ? wait : wait * (1 - share + share * random) }
     }
 }

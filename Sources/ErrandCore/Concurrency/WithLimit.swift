@@ -8,10 +8,5 @@
 package func withLimit(
     _ limit: Duration, on clock: any Clock<Duration>, _ operation: @escaping @Sendable () async throws -> Void
 ) async throws {
-    try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await operation() }
-        group.addTask { try await clock.sleep(for: limit.bounded) }
-        defer { group.cancelAll() }
-        try await group.next()
-    }
+    try await firstOf({ try await operation() }, { try await clock.sleep(for: limit.bounded) })
 }

@@ -37,6 +37,11 @@ public final class CallProfile: Sendable {
         var exchange: Int?
         /// Whether the response of the layer has the status of a cache.
         var hasCacheStatus = false
+        /// The status of the cache, if the result of this layer shows the status. The status can change until the body has ended.
+        var shownCacheStatus: WatchedCacheStatus?
+
+        /// The result, with the current status of the cache.
+        var currentResult: String? { shownCacheStatus.map { "\(result ?? ""), \($0.current)" } ?? result }
     }
 
     private struct State {
@@ -77,7 +82,7 @@ public final class CallProfile: Sendable {
 
     /// Ends a layer that has returned a response. The result of the cache has the status of the cache.
     func end(_ layer: Int, _ response: Response) {
-        let (now, status) = (now, response.metadata.cacheStatus)
+        let (now, status) = (now, response.metadata.watchedCacheStatus)
         state.withLock { state in
             state.entries[layer].end = now
             state.entries[layer].result = "\(response.head.status.code)"
@@ -85,7 +90,7 @@ public final class CallProfile: Sendable {
             state.entries[layer].hasCacheStatus = true
             // The layers outside the cache get a response with the same cache status. Only the result of the cache shows that status.
             let isOutside = state.entries[layer...].contains { $0.parent == layer && $0.hasCacheStatus }
-            if !isOutside { state.entries[layer].result = "\(response.head.status.code), \(status)" }
+            if !isOutside { state.entries[layer].shownCacheStatus = status }
         }
     }
 
@@ -158,7 +163,7 @@ public final class CallProfile: Sendable {
         /// progress.
         public let own: Duration?
         /// The result of the layer: a status, or the failure without secrets. `nil` while the layer is in progress. The result of a
-        /// cache also has the ``CacheStatus`` at that time: `200, hit; ttl=540`.
+        /// cache also has the current ``CacheStatus``, which is final after the body: `200, hit; ttl=540`.
         public let result: String?
         /// The layers that this layer called, in order. Under `retry`, there is one layer for each attempt.
         public let children: [Layer]
@@ -180,7 +185,7 @@ public final class CallProfile: Sendable {
                     duration - Self.covered(children, until: entry.start + duration)
                 }
                 return Layer(
-                    name: entry.name, start: entry.start, duration: duration, own: own, result: entry.result, children: children,
+                    name: entry.name, start: entry.start, duration: duration, own: own, result: entry.currentResult, children: children,
                     exchange: entry.exchange.map { timings[$0] })
             }
         }

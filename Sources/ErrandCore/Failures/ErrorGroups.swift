@@ -54,7 +54,7 @@ extension Error {
     /// - a failure of TLS or of a proxy
     /// - an error in an envelope (``ServiceError``)
     /// - a failed refresh of a token, even if the response to the refresh had the status 503
-    /// - a refusal by a layer of the client (``TemporaryRefusal``)
+    /// - a refusal by a layer of the client (``TemporaryRefusal``). A ``TemporaryFailure`` also covers these refusals
     ///
     /// ``mayHaveBeenProcessed`` says whether the server may have processed the request. In your own retry, check both properties:
     ///
@@ -62,7 +62,7 @@ extension Error {
     /// } catch where error.isTransient && request.mayBeSentAgain(after: error) {
     /// ```
     public var isTransient: Bool {
-        isTimeout || (decidingError as? TransportError)?.code.isTransient == true || (self as? StatusError)?.isTransientStatus == true
+        isTimeout || (decidingError as? TransportError)?.code.isTransient == true || (self as? StatusError)?.refused.isTransient() == true
     }
 
     /// Whether a server may have processed the request.

@@ -134,7 +134,7 @@ public struct FileWriteError: NumberedFailure, Sendable, Hashable, CustomStringC
     }
 
     /// The operation that can fail only after the new file has its name.
-    static let folderSynchronization = "synchronize the folder of"
+    package static let folderSynchronization = "synchronize the folder of"
 
     private var isInPlace: Bool { operation == Self.folderSynchronization }
 

@@ -51,10 +51,16 @@ extension TransportError {
     }
 }
 
-extension StatusError {
-    /// Whether the same request may succeed later. False for the 504 of a cache, because the same request gets the same response.
-    var isTransientStatus: Bool { status.isTransient && !isUnavailable }
+extension Response {
+    /// Returns whether the same request may succeed later. False for the 504 of a cache, because the same request gets the same response.
+    ///
+    /// - Parameter statuses: the statuses after which the same request may succeed later.
+    func isTransient(in statuses: StatusRule = .transient) -> Bool {
+        statuses.contains(head.status) && metadata.cacheStatus?.isUnavailable != true
+    }
+}
 
+extension StatusError {
     /// Whether the status says that the server has not processed the request, and that the client should send the request again.
     ///
     /// True for the status 429 ([RFC 6585, section 4](https://www.rfc-editor.org/rfc/rfc6585#section-4)), and for 503 with `Retry-After`
@@ -67,8 +73,8 @@ extension StatusError {
 
 /// A temporary refusal: a layer refused the request before sending it, and may accept the request later.
 ///
-/// The errors of `circuitBreaker` and `rateLimit` conform to this protocol. If the error of your own layer conforms to this protocol, an
-/// event stream connects again after that error, and a download that resumes (`Download`) continues.
+/// The errors of `circuitBreaker` and `rateLimit` conform to this protocol. If the error of your own layer conforms to this
+/// protocol, the error is a ``TemporaryFailure``: event streams, downloads and polling continue after the error.
 public protocol TemporaryRefusal: RequestFailure {
     /// The time after which the layer may accept a request; `nil` if the time is not known.
     var retryAfter: Duration? { get }

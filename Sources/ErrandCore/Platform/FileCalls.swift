@@ -38,6 +38,25 @@ package struct FileCalls: Sendable {
         return isTooMany ? .max : Int64(clamping: bytes)
     }
 
+    /// Opens or creates a file, or opens a folder. Returns the descriptor, or the negative error number.
+    package var open: @Sendable (_ path: String, _ flags: Int32, _ permissions: UInt16) -> Int32 = {
+        let descriptor = systemOpen($0, $1, mode_t($2))
+        return descriptor >= 0 ? descriptor : -errno
+    }
+    /// Reads the status of an open file. Returns 0, or the error number.
+    var status: @Sendable (_ descriptor: Int32, _ status: UnsafeMutablePointer<stat>) -> Int32 = { fstat($0, $1) == 0 ? 0 : errno }
+    /// Changes the permissions of an open file. Returns 0, or the error number.
+    package var setPermissions: @Sendable (_ descriptor: Int32, _ permissions: UInt16) -> Int32 = {
+        fchmod($0, mode_t($1)) == 0 ? 0 : errno
+    }
+    /// Takes the lock of an open file. Returns 0, or the error number: EWOULDBLOCK if another holder has the lock, and the call does not
+    /// wait.
+    package var lock: @Sendable (_ descriptor: Int32, _ waits: Bool) -> Int32 = { FileLock.lock($0, waits: $1) }
+    /// Gives a file a second name. An existing file with the new name is an error. Returns 0, or the error number.
+    package var link: @Sendable (_ old: String, _ new: String) -> Int32 = { systemLink($0, $1) == 0 ? 0 : errno }
+    /// Removes a file. Returns 0, or the error number.
+    package var remove: @Sendable (_ path: String) -> Int32 = { unlink($0) == 0 ? 0 : errno }
+
     /// The real calls of the system.
     package static let system = FileCalls()
 
@@ -57,6 +76,8 @@ package struct FileCalls: Sendable {
     }
 }
 
-// Within `FileCalls`, the members `write` and `rename` hide the system's functions with these names.
+// Within `FileCalls`, the members `write`, `rename`, `open` and `link` hide the system's functions with these names.
 private func systemWrite(_ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int { write(descriptor, bytes, count) }
 private func systemRename(_ old: String, _ new: String) -> Int32 { rename(old, new) }
+private func systemOpen(_ path: String, _ flags: Int32, _ permissions: mode_t) -> Int32 { open(path, flags, permissions) }
+private func systemLink(_ old: String, _ new: String) -> Int32 { link(old, new) }

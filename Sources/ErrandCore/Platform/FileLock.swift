@@ -54,3 +54,49 @@ package final class FileLock: Sendable {
 
     package func release() { _ = flock(descriptor, LOCK_UN) }
 }
+
+// Another process does not announce that it releases a lock. Therefore, a lock is tried again and again.
+extension FileLock {
+    /// Calls `take` until the closure returns a lock. Returns `nil` if no lock is free within the limit.
+    ///
+    /// - Parameters:
+    ///   - limit: the longest wait. With zero or less, the lock is tried once.
+    ///   - interval: the wait between two tries.
+    ///   - clock: measures the wait.
+    ///   - take: returns the lock; `nil` while another holder has the lock.
+    /// - Throws: the errors of `take`; `CancellationError`.
+    package static func poll<Lock>(
+        within limit: Duration, every interval: Duration, on clock: any Clock<Duration>, _ take: () async throws -> Lock?
+    ) async throws -> Lock? {
+        let waited = makeStopwatch(on: clock)
+        while true {
+            if let lock = try await take() { return lock }
+            guard waited() < limit else { return nil }
+            try await clock.sleep(for: interval)
+        }
+    }
+
+    /// Calls `take` like ``poll(within:every:on:_:)``, and blocks the thread between two tries. The limit does not include the duration of
+    /// the tries.
+    ///
+    /// - Parameter pause: blocks the thread for a duration. Default: a call of the system.
+    static func poll<Lock, Failure>(
+        within limit: Duration, every interval: Duration, by pause: (Duration) -> Void = sleep, _ take: () throws(Failure) -> Lock?
+    ) throws(Failure) -> Lock? {
+        var waited = Duration.zero
+        while true {
+            if let lock = try take() { return lock }
+            guard waited < limit else { return nil }
+            pause(interval)
+            waited += interval
+        }
+    }
+
+    /// Blocks the thread. A signal does not end the call.
+    static func sleep(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        var rest = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
+        var left = rest
+        while nanosleep(&rest, &left) != 0, errno == EINTR { rest = left }
+    }
+}

@@ -57,6 +57,7 @@ final class JournalFile: Sendable {
     init(path: String, limitBytes: Int = 1 << 20, calls: FileCalls = .system) throws(FileWriteError) {
         precondition((64...1 << 30).contains(limitBytes), "limitBytes must be from 64 to 2^30 (is \(limitBytes))")
         let file = try PartialFile(path: path, .either, calls: calls)
+        try file.removePermissions()
         let length = try file.lengthBytes()
         guard length <= limitBytes else {
             throw FileWriteError(path: path, operation: "open", code: EFBIG, reason: "it has more than \(limitBytes.counted("byte"))")

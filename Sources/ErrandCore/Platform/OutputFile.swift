@@ -134,8 +134,9 @@ package final class OutputFile: Sendable {
             guard code == 0 else { throw FileWriteError(path: path, operation: "move the finished file to", code: code) }
         } else {
             // Unlike a rename, a link never replaces an existing file.
-            guard link(old, path) == 0 else { throw FileWriteError(path: path, operation: "write", code: errno) }
-            _ = unlink(old)
+            let code = calls.link(old, path)
+            guard code == 0 else { throw FileWriteError(path: path, operation: "write", code: code) }
+            _ = calls.remove(old)
         }
     }
 
@@ -144,8 +145,8 @@ package final class OutputFile: Sendable {
     /// - Throws: `FileWriteError`.
     static func synchronizeFolder(of path: String, _ calls: FileCalls) throws(FileWriteError) {
         let folder = Self.folder(of: path)
-        let descriptor = open(folder.isEmpty ? "." : folder, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw FileWriteError(path: path, operation: FileWriteError.folderSynchronization, code: errno) }
+        let descriptor = calls.open(folder.isEmpty ? "." : folder, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw FileWriteError(path: path, operation: FileWriteError.folderSynchronization, code: -descriptor) }
         defer { _ = close(descriptor) }
         let code = calls.synchronize(descriptor)
         guard code == 0 else { throw FileWriteError(path: path, operation: FileWriteError.folderSynchronization, code: code) }

@@ -34,9 +34,10 @@ package final class PartialFile: Sendable {
     /// - Parameters:
     ///   - path: the path of the file. The folder of the file must exist.
     ///   - opening: whether the file must, may or must not exist.
-    ///   - permissions: the permissions of the file. Default: 0600. An existing file loses all other permissions.
+    ///   - permissions: the permissions of a new file. Default: 0600. An existing file keeps its permissions: see
+    ///     ``removePermissions(except:)``.
     ///   - calls: the system's calls.
-    /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device, a pipe, and a file whose permissions can't be changed.
+    /// - Throws: `FileWriteError`, also for a symbolic link, a folder, a device and a pipe.
     package init(path: String, _ opening: Opening, permissions: UInt16 = 0o600, calls: FileCalls = .system) throws(FileWriteError) {
         try OutputFile.check(path)
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
@@ -44,29 +45,28 @@ package final class PartialFile: Sendable {
         // The calls are repeated, because another process may create or remove the file between two calls.
         for _ in 0..<4 {
             if opening != .new {
-                descriptor = open(path, flags)
-                if descriptor >= 0 || errno != ENOENT || opening == .existing { break }
+                descriptor = calls.open(path, flags, 0)
+                if descriptor >= 0 || descriptor != -ENOENT || opening == .existing { break }
             }
-            descriptor = open(path, flags | O_CREAT | O_EXCL, mode_t(permissions))
+            descriptor = calls.open(path, flags | O_CREAT | O_EXCL, permissions)
             isNew = descriptor >= 0
-            if isNew || errno != EEXIST || opening == .new { break }
+            if isNew || descriptor != -EEXIST || opening == .new { break }
         }
         guard descriptor >= 0 else {
-            let code = errno
+            let code = -descriptor
             throw opening == .existing
                 ? FileWriteError(path: path, operation: "open", code: code) : .creating(at: path, operation: "create", code: code)
         }
         // The open file is checked, because the file at the path may have been replaced at any time.
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+        let code = calls.status(descriptor, &status)
+        guard code == 0, status.st_mode & S_IFMT == S_IFREG else {
             _ = systemClose(descriptor)
-            throw FileWriteError(path: path, operation: "open", code: EINVAL, reason: "it is not a regular file")
-        }
-        let mode = UInt16(status.st_mode & 0o777)
-        if !isNew, mode & ~permissions != 0, fchmod(descriptor, mode_t(mode & permissions)) != 0 {
-            let code = errno
-            _ = systemClose(descriptor)
-            throw FileWriteError(path: path, operation: "set the permissions of", code: code)
+            // A new file would look like the result of an earlier run.
+            if isNew { _ = unlink(path) }
+            throw code == 0
+                ? FileWriteError(path: path, operation: "open", code: EINVAL, reason: "it is not a regular file")
+                : FileWriteError(path: path, operation: "open", code: code)
         }
         (self.path, self.calls, self.isNew) = (path, calls, isNew)
         self.descriptor = Mutex(descriptor)
@@ -92,7 +92,7 @@ package final class PartialFile: Sendable {
     /// - Throws: `FileWriteError`.
     package func lengthBytes() throws(FileWriteError) -> Int64 {
         var status = stat()
-        try with("open") { fstat($0, &status) == 0 ? 0 : errno }
+        try with("open") { calls.status($0, &status) }
         return Int64(status.st_size)
     }
 
@@ -128,7 +128,7 @@ package final class PartialFile: Sendable {
     package func lock() throws(FileWriteError) -> Bool {
         var isLocked = false
         try with("lock") { descriptor in
-            let code = FileLock.lock(descriptor)
+            let code = calls.lock(descriptor, false)
             isLocked = code == 0
             return code == EWOULDBLOCK ? 0 : code
         }
@@ -137,6 +137,44 @@ package final class PartialFile: Sendable {
 
     /// Whether the path still leads to this file. Another process may have renamed or removed the file before this process took the lock.
     package var isAtItsPath: Bool { descriptor.withLock { descriptor in descriptor.map { ReservedFile.isSame($0, path) } ?? false } }
+
+    /// Returns whether a file exists at a path. A symbolic link is a file.
+    package static func exists(at path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
+    /// Returns whether the file has other names (hard links).
+    ///
+    /// - Throws: `FileWriteError`.
+    package func hasOtherNames() throws(FileWriteError) -> Bool {
+        var status = stat()
+        try with("open") { calls.status($0, &status) }
+        return status.st_nlink > 1
+    }
+
+    /// Removes the name of the file. Other names stay.
+    ///
+    /// - Throws: `FileWriteError`.
+    package func remove() throws(FileWriteError) {
+        let code = calls.remove(path)
+        if code != 0 { throw failure("remove", code) }
+    }
+
+    /// Removes permissions of an existing file, so that no other user has access to the bytes.
+    ///
+    /// Take the lock before the call. Without the lock, another process may give the file its final name and its final permissions at the
+    /// same time.
+    ///
+    /// - Throws: `FileWriteError`.
+    package func removePermissions(except permissions: UInt16 = 0o600) throws(FileWriteError) {
+        try with("set the permissions of") { descriptor in
+            var status = stat()
+            let code = calls.status(descriptor, &status)
+            let mode = UInt16(status.st_mode & 0o777)
+            return code == 0 && mode & ~permissions != 0 ? calls.setPermissions(descriptor, mode & permissions) : code
+        }
+    }
 
     /// Gives the file its final name, and closes it. The file must be complete.
     ///
@@ -149,7 +187,7 @@ package final class PartialFile: Sendable {
         try OutputFile.check(target)
         if options.synchronizesToDisk { try synchronize() }
         try with("set the permissions of") { descriptor in
-            let code = fchmod(descriptor, mode_t(options.permissions)) == 0 ? 0 : errno
+            let code = calls.setPermissions(descriptor, options.permissions)
             // A file system without permissions may refuse the call. The default permissions must not cause an error.
             return options.permissions == FileWriteOptions.standard.permissions ? 0 : code
         }

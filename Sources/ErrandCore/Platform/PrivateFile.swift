@@ -19,18 +19,23 @@ package enum PrivateFile {
     /// - Parameters:
     ///   - limitBytes: the maximum length of the file in bytes, at least 0. Default: 1 MiB.
     ///   - followsLinks: whether the path may be a symbolic link. Default: true.
+    ///   - calls: the system's calls.
     /// - Throws: `FileReadError`, also if other users can read or write the file, or the file has more than `limitBytes`.
-    package static func read(_ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true) async throws -> Data? {
-        try await BlockingWork.run { try readBlocking(path, limitBytes: limitBytes, followsLinks: followsLinks) }
+    package static func read(
+        _ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true, calls: FileCalls = .system
+    ) async throws -> Data? {
+        try await BlockingWork.run { try readBlocking(path, limitBytes: limitBytes, followsLinks: followsLinks, calls: calls) }
     }
 
     /// Returns the bytes of the file, like ``read(_:limitBytes:followsLinks:)``, and blocks the thread.
     ///
     /// - Throws: `FileReadError`.
-    package static func readBlocking(_ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true) throws -> Data? {
+    package static func readBlocking(
+        _ path: String, limitBytes: Int = limitBytes, followsLinks: Bool = true, calls: FileCalls = .system
+    ) throws -> Data? {
         let file: ReadOnlyFile
         do {
-            file = try ReadOnlyFile(path: path, followsLinks: followsLinks)
+            file = try ReadOnlyFile(path: path, followsLinks: followsLinks, calls: calls)
         } catch let error as FileReadError where error.code == ENOENT {
             return nil
         }
@@ -41,7 +46,7 @@ package enum PrivateFile {
         }
         var data = Data()
         while true {
-            let piece = try file.read(count: 64 * 1024, at: Int64(data.count), path: path)
+            let piece = try file.read(count: 64 * 1024, at: Int64(data.count), path: path, calls: calls)
             if piece.isEmpty { return data }
             data += piece
             guard data.count <= limitBytes else {
@@ -98,18 +103,18 @@ package enum PrivateFile {
     /// ``LockedPrivateFile``.
     ///
     /// - Throws: `FileWriteError`.
-    package static func writeLocked(_ data: Data, to path: String) async throws {
+    package static func writeLocked(_ data: Data, to path: String, calls: FileCalls = .system) async throws {
         try await BlockingWork.run {
             try OutputFile.check(path)
-            try ReservedFile.created(for: path).commit(data)
-            try OutputFile.synchronizeFolder(of: path, .system)
+            try ReservedFile.created(for: path, calls: calls).commit(data)
+            try OutputFile.synchronizeFolder(of: path, calls)
         }
     }
 
     /// Takes the lock of the file. Waits until no other process, and no other caller of this process, has the lock.
     ///
-    /// The file is created if it does not exist. A holder may remove the file as its last action. Another process does not announce
-    /// that it releases the lock. Therefore the lock is tried again every 20 ms.
+    /// The file is created if it does not exist. A holder may remove the file as its last action. The lock is tried again
+    /// every 20 ms.
     ///
     /// - Parameters:
     ///   - path: the path of the file.
@@ -120,27 +125,26 @@ package enum PrivateFile {
     package static func lock(
         _ path: String, within limit: Duration, clock: any Clock<Duration> = ContinuousClock()
     ) async throws -> FileLock? {
-        let waited = makeStopwatch(on: clock)
-        while true {
-            let lock = try await BlockingWork.run { try FileLock(path: path) }
-            while !(try lock.take()) {
-                guard waited() < limit else { return nil }
-                try await clock.sleep(for: .milliseconds(20))
+        try await FileLock.poll(within: limit, every: .milliseconds(20), on: clock) {
+            while true {
+                let lock = try await BlockingWork.run { try FileLock(path: path) }
+                guard try lock.take() else { return nil }
+                // The previous holder may have removed the file. After the removal, other callers may lock a new file.
+                if lock.isAtItsPath { return lock }
+                lock.release()
             }
-            // The previous holder may have removed the file. After the removal, other callers may lock a new file.
-            if lock.isAtItsPath { return lock }
-            lock.release()
         }
     }
 
     /// Removes the file, and the part file that a killed process has left. Does nothing if neither file exists.
     ///
     /// - Throws: `FileWriteError`.
-    package static func remove(_ path: String) async throws {
+    package static func remove(_ path: String, calls: FileCalls = .system) async throws {
         try await BlockingWork.run {
-            ReservedFile.existing(for: path)?.discard()
-            guard unlink(path) != 0, errno != ENOENT else { return }
-            throw FileWriteError(path: path, operation: "remove", code: errno)
+            ReservedFile.existing(for: path, calls: calls)?.discard()
+            let code = calls.remove(path)
+            guard code != 0, code != ENOENT else { return }
+            throw FileWriteError(path: path, operation: "remove", code: code)
         }
     }
 }

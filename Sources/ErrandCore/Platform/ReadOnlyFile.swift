@@ -12,17 +12,20 @@ internal import Darwin
 /// process.
 package final class ReadOnlyFile: Sendable {
     private let descriptor: Int32
+    private let calls: FileCalls
 
     /// Opens the regular file at `path` for reading.
     ///
-    /// - Parameter followsLinks: whether the path may be a symbolic link. Default: true.
+    /// - Parameters:
+    ///   - followsLinks: whether the path may be a symbolic link. Default: true.
+    ///   - calls: the system's calls for opening, and for the status of the file.
     /// - Throws: `FileReadError` with the operation and the system's error number, also for a folder, a device and a pipe.
-    package init(path: String, followsLinks: Bool = true) throws {
+    package init(path: String, followsLinks: Bool = true, calls: FileCalls = .system) throws {
         try Self.checkPath(path)
         // A pipe may have replaced the file. With `O_NONBLOCK`, the call does not wait for a writer of the pipe.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW))
+        let descriptor = calls.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW), 0)
         guard descriptor >= 0 else {
-            let code = errno
+            let code = -descriptor
             let isLink = !followsLinks && code == ELOOP
             let reason = isLink ? "it is a symbolic link; use the path of the file to which the link leads" : nil
             throw FileReadError(path: path, operation: "open", code: code, reason: reason)
@@ -30,13 +33,14 @@ package final class ReadOnlyFile: Sendable {
         do {
             // The open file is checked, because the file at the path may have been replaced at any time.
             var status = stat()
-            guard fstat(descriptor, &status) == 0 else { throw FileReadError(path: path, operation: "open", code: errno) }
+            let code = calls.status(descriptor, &status)
+            guard code == 0 else { throw FileReadError(path: path, operation: "open", code: code) }
             try Self.checkKind(status, path)
         } catch {
             _ = close(descriptor)
             throw error
         }
-        self.descriptor = descriptor
+        (self.descriptor, self.calls) = (descriptor, calls)
     }
 
     deinit { _ = close(descriptor) }
@@ -58,7 +62,8 @@ package final class ReadOnlyFile: Sendable {
     /// Returns the permissions of the open file, such as `0o600`.
     func permissions(path: String) throws -> UInt16 {
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw FileReadError(path: path, operation: "read", code: errno) }
+        let code = calls.status(descriptor, &status)
+        guard code == 0 else { throw FileReadError(path: path, operation: "read", code: code) }
         return UInt16(status.st_mode & 0o777)
     }
 

@@ -14,9 +14,10 @@ struct ReservedFile: ~Copyable {
     private let path: String
     private let partPath: String
     private let descriptor: Int32
+    private let calls: FileCalls
 
-    private init(_ path: String, _ partPath: String, _ descriptor: Int32) {
-        (self.path, self.partPath, self.descriptor) = (path, partPath, descriptor)
+    private init(_ path: String, _ partPath: String, _ descriptor: Int32, _ calls: FileCalls) {
+        (self.path, self.partPath, self.descriptor, self.calls) = (path, partPath, descriptor, calls)
     }
 
     deinit { close(descriptor) }
@@ -25,52 +26,45 @@ struct ReservedFile: ~Copyable {
 
     /// Opens the file, and takes its lock. Returns `nil` if there is no file, or if the file is still in use after 50 pauses.
     ///
-    /// - Parameter pause: blocks the thread for the duration.
-    static func existing(for path: String, pause: (Duration) -> Void = sleep) -> ReservedFile? {
+    /// - Parameters:
+    ///   - calls: the system's calls.
+    ///   - pause: blocks the thread for the duration.
+    static func existing(for path: String, calls: FileCalls = .system, pause: (Duration) -> Void = FileLock.sleep) -> ReservedFile? {
         let partPath = partPath(of: path)
-        let descriptor = open(partPath, flags)
+        let descriptor = calls.open(partPath, flags, 0)
         guard descriptor >= 0 else { return nil }
-        guard isPrivate(descriptor), lockSoon(descriptor, pause), isSame(descriptor, partPath) else {
+        guard isPrivate(descriptor, calls), lockSoon(descriptor, calls, pause), isSame(descriptor, partPath) else {
             close(descriptor)
             return nil
         }
-        return ReservedFile(path, partPath, descriptor)
+        return ReservedFile(path, partPath, descriptor, calls)
     }
 
     /// Tries for a short time to take the lock. If another thread starts a program, the new process has a copy of each descriptor until
     /// the program runs. Therefore the new process may hold the lock of a closed file.
-    private static func lockSoon(_ descriptor: Int32, _ pause: (Duration) -> Void) -> Bool {
-        for _ in 0..<50 {
-            let code = FileLock.lock(descriptor)
-            guard code == EWOULDBLOCK else { return code == 0 }
-            pause(.milliseconds(10))
-        }
-        return false
-    }
-
-    private static func sleep(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        var rest = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-        var left = rest
-        while nanosleep(&rest, &left) != 0, errno == EINTR { rest = left }
+    private static func lockSoon(_ descriptor: Int32, _ calls: FileCalls, _ pause: (Duration) -> Void) -> Bool {
+        FileLock.poll(within: .milliseconds(500), every: .milliseconds(10), by: pause) { () -> Int32? in
+            let code = calls.lock(descriptor, false)
+            return code == EWOULDBLOCK ? nil : code
+        } == 0
     }
 
     /// Opens the file, or creates it, and waits for its lock.
     ///
     /// - Throws: `FileWriteError`.
-    static func created(for path: String) throws(FileWriteError) -> ReservedFile {
+    static func created(for path: String, calls: FileCalls = .system) throws(FileWriteError) -> ReservedFile {
         let partPath = partPath(of: path)
         // If another holder renames the file while this call waits for the lock, this call tries again. Each holder renames the file only
         // once.
         for _ in 0..<100 {
-            let descriptor = open(partPath, flags | O_CREAT, 0o600)
-            guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: errno) }
-            let file = ReservedFile(path, partPath, descriptor)
-            guard isPrivate(descriptor) else {
+            let descriptor = calls.open(partPath, flags | O_CREAT, 0o600)
+            guard descriptor >= 0 else { throw FileWriteError(path: path, operation: "create a file beside", code: -descriptor) }
+            let file = ReservedFile(path, partPath, descriptor, calls)
+            guard isPrivate(descriptor, calls) else {
                 let reason = "'\(partPath.shownSafely())' exists, and is not a private file of this user; remove the file"
                 throw FileWriteError(path: path, operation: "create a file beside", code: EEXIST, reason: reason)
             }
-            let code = FileLock.lock(descriptor, waits: true)
+            let code = calls.lock(descriptor, true)
             guard code == 0 else { throw FileWriteError(path: path, operation: "lock a file beside", code: code) }
             if isSame(descriptor, partPath) { return file }
         }
@@ -80,9 +74,9 @@ struct ReservedFile: ~Copyable {
     private static let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 
     /// Returns whether this user owns the file, and no other user has access to the file.
-    private static func isPrivate(_ descriptor: Int32) -> Bool {
+    private static func isPrivate(_ descriptor: Int32, _ calls: FileCalls) -> Bool {
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 else { return false }
+        guard calls.status(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 else { return false }
         return status.st_uid == geteuid() && status.st_mode & 0o077 == 0
     }
 
@@ -120,11 +114,11 @@ struct ReservedFile: ~Copyable {
     ///
     /// - Throws: `FileWriteError`. If the function throws, the file is removed, and `path` is unchanged.
     func commit(_ data: Data) throws(FileWriteError) {
-        var (operation, code) = ("write", FileCalls.system.writeAll(data, to: descriptor, at: 0))
+        var (operation, code) = ("write", calls.writeAll(data, to: descriptor, at: 0))
         // Unused blocks are released only after all bytes are written.
-        if code == 0, ftruncate(descriptor, off_t(data.count)) != 0 { code = errno }
-        if code == 0, fsync(descriptor) != 0 { (operation, code) = ("synchronize", errno) }
-        if code == 0, rename(partPath, path) != 0 { (operation, code) = ("move the finished file to", errno) }
+        if code == 0 { code = calls.truncate(descriptor, Int64(data.count)) }
+        if code == 0 { (operation, code) = ("synchronize", calls.synchronize(descriptor)) }
+        if code == 0 { (operation, code) = ("move the finished file to", calls.rename(partPath, path)) }
         guard code == 0 else {
             discard()
             throw FileWriteError(path: path, operation: operation, code: code)
@@ -132,5 +126,5 @@ struct ReservedFile: ~Copyable {
     }
 
     /// Removes the file.
-    func discard() { _ = unlink(partPath) }
+    func discard() { _ = calls.remove(partPath) }
 }

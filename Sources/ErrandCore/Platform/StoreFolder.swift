@@ -142,10 +142,8 @@ package struct StoreFolder: Sendable {
     /// - Throws: `FileWriteError`, whose code is EBUSY if the lock is not free in time.
     package func lock(_ name: String, seconds: Int) throws(FileWriteError) -> FileLock {
         let lock = try FileLock(path: file(name))
-        for _ in 0..<seconds * 500 {
-            if try lock.take() { return lock }
-            usleep(2000)
-        }
+        let take = { () throws(FileWriteError) in try lock.take() ? lock : nil }
+        if let lock = try FileLock.poll(within: .seconds(seconds), every: .milliseconds(2), take) { return lock }
         throw FileLock.busy(file(name), for: .seconds(seconds))
     }
 }

@@ -27,6 +27,8 @@ public struct CallAttempts: Sendable {
     public private(set) var records: [AttemptRecord]
     /// The number of earlier attempts of this middleware, without the attempts of its inner layers.
     public private(set) var count = 0
+    /// The warnings of the released responses, oldest first, for the final response.
+    private var warnings: [String] = []
 
     /// Creates the attempts of a call.
     ///
@@ -35,7 +37,8 @@ public struct CallAttempts: Sendable {
 
     /// Releases the response of an attempt, records the attempt, waits, and returns the request of the next attempt.
     ///
-    /// At most 16 KiB of the response are read, for at most 100 ms: see ``Response/release(within:on:)``.
+    /// At most 16 KiB of the response are read, for at most 100 ms: see ``Response/release(within:on:)``. The function keeps the warnings
+    /// of the response (``ResponseMetadata/warnings``) for the final response, to which `adding(to:)` adds these warnings.
     ///
     /// - Parameters:
     ///   - request: the request to send next: the request of the attempt, or a changed copy.
@@ -56,6 +59,7 @@ public struct CallAttempts: Sendable {
         orUntil wake: (@Sendable () async throws -> Void)? = nil, onDecision: () -> Void = {}
     ) async throws -> Request {
         try await result.release(on: clock)
+        if case .success(let response) = result { warnings += response.metadata.warnings }
         if counts { append(result, delay: delay) }
         onDecision()
         try await request.wait(for: delay, on: clock, orUntil: wake)
@@ -102,11 +106,13 @@ public struct CallAttempts: Sendable {
         }
     }
 
-    /// Returns the response of the last attempt, with the earlier attempts in ``ResponseMetadata/attempts``.
+    /// Returns the response of the last attempt, with the earlier attempts in ``ResponseMetadata/attempts``, and the warnings of the
+    /// released responses in ``ResponseMetadata/warnings``.
     public func adding(to response: Response) -> Response {
-        if records.isEmpty { return response }
+        if records.isEmpty, warnings.isEmpty { return response }
         var response = response
-        response.metadata.attempts = records.followed(by: response.metadata.attempts)
+        if !records.isEmpty { response.metadata.attempts = records.followed(by: response.metadata.attempts) }
+        if !warnings.isEmpty { response.metadata.warnings = warnings + response.metadata.warnings }
         return response
     }
 
@@ -135,10 +141,10 @@ extension HTTPSender {
 
 extension Result where Success == Response, Failure == any Error {
     /// Whether the same request may succeed later, according to the status (``HTTPResponse/Status/isTransient``) or the error
-    /// (``Swift/Error/isTransient``).
+    /// (``Swift/Error/isTransient``). False for the 504 of a cache that has no usable response.
     public var isTransient: Bool {
         switch self {
-        case .success(let response): response.head.status.isTransient
+        case .success(let response): response.isTransient()
         case .failure(let error): error.isTransient
         }
     }
@@ -221,11 +227,6 @@ extension Request {
         report(.waitStart)
         defer { report(.waitEnd) }
         guard let wake else { return try await clock.sleep(for: delay.bounded) }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await clock.sleep(for: delay.bounded) }
-            group.addTask { try await wake() }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+        try await firstOf({ try await clock.sleep(for: delay.bounded) }, { try await wake() })
     }
 }

@@ -10,7 +10,7 @@
 /// - If you begin with a transport, `HTTPStack.bare` or `HTTPStack.decompressing`, each modifier wraps the stack to which you apply the
 ///   modifier. The last modifier is the outermost layer: it sees the request first and the response last.
 /// - `HTTPStack.default` and every stack from ``sorted(around:defaults:)`` sort their layers. The order of the modifiers matters only for
-///   two layers with the same place: the layer added later is outside.
+///   two layers with the same position: the layer added later is outside.
 ///
 /// If the order of two layers makes one layer useless, the description of the stack reports the pair. All stacks have the same
 /// type, so a stack can be a stored property.
@@ -46,7 +46,7 @@ public struct HTTPStack: HTTPSender, CustomStringConvertible, HidesStorage {
     }
 
     /// Returns a stack that sorts its layers: each modifier puts its layer at the layer's place. The order of the modifiers matters only
-    /// for layers with the same place.
+    /// for layers with the same position.
     ///
     /// ```swift
     /// let stack = HTTPStack.sorted(around: transport).retry().metrics().server("https://api.example").timeout(.seconds(30))

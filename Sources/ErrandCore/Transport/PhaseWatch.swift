@@ -90,13 +90,12 @@ final class PhaseWatch: EventSink {
                 let phase = state.withLock(\.phase)
                 return .timedOut(phase, after: elapsed(), limits.message(in: phase), request: request, delivery: .unknown)
             }
-            let clock = limits.clock
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                if let rest { group.addTask { try await clock.sleep(for: rest) } }
-                group.addTask { try await self.change(after: generation) }
-                defer { group.cancelAll() }
-                try await group.next()
+            guard let rest else {
+                try await change(after: generation)
+                continue
             }
+            let clock = limits.clock
+            try await firstOf({ try await clock.sleep(for: rest) }, { try await self.change(after: generation) })
         }
     }
 

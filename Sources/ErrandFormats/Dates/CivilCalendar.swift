@@ -17,6 +17,12 @@ package enum CivilCalendar {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
+    /// Returns the number of days since 1970-01-01, and the second of the day, for the number of seconds since 1970-01-01T00:00:00.
+    static func day(ofSecond seconds: Int64) -> (days: Int64, second: Int) {
+        let rest = seconds % 86_400
+        return (seconds / 86_400 - (rest < 0 ? 1 : 0), Int(rest < 0 ? rest + 86_400 : rest))
+    }
+
     /// Returns the date that is a number of days after 1970-01-01.
     package static func date(ofDay days: Int64) -> (year: Int, month: Int, day: Int) {
         let shifted = Int(days) + 719_468

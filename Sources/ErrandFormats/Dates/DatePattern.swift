@@ -121,11 +121,9 @@ package struct DatePattern: Sendable {
     ///     are dropped.
     /// - Returns: `nil` for a year outside 0 to 9999.
     package func text(seconds: Int64, nanoseconds: Int) -> String? {
-        let days = seconds.floorDivided(by: 86_400)
-        guard abs(days) < 4_000_000 else { return nil }
+        let (days, time) = CivilCalendar.day(ofSecond: seconds)
         let (year, month, day) = CivilCalendar.date(ofDay: days)
         guard (0...9999).contains(year) else { return nil }
-        let time = Int(seconds - days * 86_400)
         var text = ""
         for part in parts {
             switch part {
@@ -158,12 +156,5 @@ package struct DatePattern: Sendable {
             rest.popFirst() == UInt8(ascii: ":"), let minutes = rest.popNumber(of: 2), minutes <= 59
         else { return nil }
         return (hours * 60 + minutes) * (sign == UInt8(ascii: "-") ? -1 : 1)
-    }
-}
-
-extension Int64 {
-    func floorDivided(by divisor: Int64) -> Int64 {
-        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-        return remainder < 0 ? quotient - 1 : quotient
     }
 }

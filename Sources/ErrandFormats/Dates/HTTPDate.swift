@@ -60,7 +60,7 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// Returns the year with these last two digits that is at most 50 years after `now`
     /// ([RFC 9110, section 5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
     static func fullYear(_ digits: Int, now: HTTPDate) -> Int {
-        let current = Self.year(ofDay: now.secondsSinceEpoch.flooredQuotient(86_400))
+        let current = CivilCalendar.date(ofDay: CivilCalendar.day(ofSecond: now.secondsSinceEpoch).days).year
         let year = digits + current - current % 100
         return year > current + 50 ? year - 100 : year
     }
@@ -70,25 +70,24 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     /// The date as it is sent: `Sun, 06 Nov 1994 08:49:37 GMT`.
     public var description: String {
-        let days = secondsSinceEpoch.flooredQuotient(86_400)
+        let days = CivilCalendar.day(ofSecond: secondsSinceEpoch).days
         let (year, month, day) = CivilCalendar.date(ofDay: days)
         let weekday = Self.weekdays[Int((days % 7 + 7 + 4) % 7)]
-        return "\(weekday), \(Self.two(day)) \(Self.months[month - 1]) \(Self.four(year)) \(time(separator: ":")) GMT"
+        return "\(weekday), \(Self.two(day)) \(Self.months[month - 1]) \(DatePattern.padded(year, 4)) \(time(separator: ":")) GMT"
     }
 
     /// The date in the basic format of ISO 8601, as in signatures: `19941106T084937Z`.
     package var basicISO8601: String {
-        let (year, month, day) = CivilCalendar.date(ofDay: secondsSinceEpoch.flooredQuotient(86_400))
-        return Self.four(year) + Self.two(month) + Self.two(day) + "T" + time(separator: "") + "Z"
+        let (year, month, day) = CivilCalendar.date(ofDay: CivilCalendar.day(ofSecond: secondsSinceEpoch).days)
+        return DatePattern.padded(year, 4) + Self.two(month) + Self.two(day) + "T" + time(separator: "") + "Z"
     }
 
     private func time(separator: String) -> String {
-        let rest = Int((secondsSinceEpoch % 86_400 + 86_400) % 86_400)
+        let rest = CivilCalendar.day(ofSecond: secondsSinceEpoch).second
         return [rest / 3600, rest / 60 % 60, rest % 60].map { Self.two($0) }.joined(separator: separator)
     }
 
     private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    private static func four(_ year: Int) -> String { String(repeating: "0", count: max(0, 4 - String(year).count)) + String(year) }
 
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
@@ -97,10 +96,4 @@ public struct HTTPDate: Sendable, Hashable, Comparable, CustomStringConvertible 
         guard digits.contains(text.utf8.count), text.utf8.allSatisfy(\.isASCIIDigit) else { return nil }
         return Int(text)
     }
-
-    private static func year(ofDay days: Int64) -> Int { CivilCalendar.date(ofDay: days).year }
-}
-
-extension Int64 {
-    fileprivate func flooredQuotient(_ divisor: Int64) -> Int64 { self / divisor - (self % divisor < 0 ? 1 : 0) }
 }

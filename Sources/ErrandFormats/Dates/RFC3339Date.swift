@@ -1,8 +1,8 @@
 /// An instant as in [RFC 3339, section 5.6](https://www.rfc-editor.org/rfc/rfc3339#section-5.6): `2026-11-21T12:36:00Z`.
 ///
 /// The letters may be lower case, and a space may replace the `T`. An offset may lack its colon (`+0100`) or its minutes (`+01`),
-/// as some servers write it. `-00:00` is UTC. A fraction may have any number of digits. The digits after the ninth digit must be
-/// valid, and are dropped.
+/// as some servers write it. `-00:00` is UTC. A fraction may have more than nine digits: the digits after the ninth digit must be
+/// valid, and are dropped. The whole text has at most 128 bytes.
 ///
 /// A date is refused if its day does not exist, if its hour is 24, or if text follows the date. A second of 60 is treated as the
 /// first second of the next month. A second of 60 is accepted only in the last minute of a month in UTC ([RFC 3339, section
@@ -41,11 +41,9 @@ package struct RFC3339Date: Sendable, Hashable {
     /// - Parameter seconds: the seconds since 1970-01-01T00:00:00Z.
     /// - Returns: `nil` for a year outside 0 to 9999, because RFC 3339 has no text for such a year.
     package static func text(secondsSinceEpoch seconds: Int64) -> String? {
-        let days = seconds.floorDivided(by: 86_400)
-        guard abs(days) < 4_000_000 else { return nil }
+        let (days, time) = CivilCalendar.day(ofSecond: seconds)
         let (year, month, day) = CivilCalendar.date(ofDay: days)
         guard (0...9999).contains(year) else { return nil }
-        let time = Int(seconds - days * 86_400)
         func two(_ number: Int) -> String { DatePattern.padded(number, 2) }
         let date = "\(DatePattern.padded(year, 4))-\(two(month))-\(two(day))"
         return date + "T\(two(time / 3600)):\(two(time / 60 % 60)):\(two(time % 60))Z"

@@ -17,9 +17,10 @@ internal import ErrandFormats
 /// of the server. Responses are returned unchanged.
 ///
 /// A queued request can be cancelled at any time. If the deadline of a queued request passes, the request fails with the code `timedOut`,
-/// in the phase `queue`. If the known wait exceeds `maxWait`, `maxServerWait` or the deadline, the request fails immediately with
-/// ``RateLimitError``. Newer fields from the server can end a wait early. If this middleware gets the newer fields, the wait ends
-/// immediately. If another process that shares the store gets the fields, the wait ends within a minute.
+/// in the phase `queue`. The request fails immediately with ``RateLimitError`` if its known wait exceeds `maxWait` or the deadline.
+/// The request also fails if the server asked for the wait, and the wait exceeds `maxServerWait`. Newer fields from the server can end a
+/// wait early. If this middleware gets the newer fields, the wait ends immediately. If another process that shares the store gets the
+/// fields, the wait ends within a minute.
 ///
 /// The middleware obeys a server's wait for at most an hour, or for at most `maxServerWait` if `maxServerWait` is longer. If the server
 /// asks for a longer wait, requests fail immediately while the middleware obeys the wait. The first request after this time is sent as a

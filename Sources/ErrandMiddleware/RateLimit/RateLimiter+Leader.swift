@@ -63,12 +63,7 @@ extension RateLimiter {
         }
         let (alarms, alarm) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         guard begin(alarm) else { return }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { [clock] in try await clock.sleep(for: min(wait, Self.longestSleep)) }
-            group.addTask { for await _ in alarms { return } }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+        try await firstOf({ [clock] in try await clock.sleep(for: min(wait, Self.longestSleep)) }, { for await _ in alarms { return } })
     }
 
     /// Decides which waiter gets a grant. If a waiter is more urgent than the leader, this waiter gets the grant. If no waiter is more

@@ -5,7 +5,7 @@ internal import ErrandFormats
 struct ServerWaits: Sendable {
     /// The state for a server that asked for a wait above the maximum.
     private struct Excess: Sendable {
-        /// Requests are refused until this instant. The next request is a probe.
+        /// Requests are refused until this instant, unless the wait ends early. The next request is a probe.
         var until: Duration
         /// Whether the probe is in progress. While the probe is in progress, other requests are refused.
         var isProbing = false

@@ -76,7 +76,12 @@ public struct RedirectMiddleware: HTTPMiddleware {
                 if response.head.isRedirect {
                     request.report(.redirectDecision, decision: .init(continues: false, "\(response.status.code), returned"))
                 }
-                if !trail.records.isEmpty { response.metadata.redirects = trail.records }
+                if trail.records.isEmpty { return response }
+                response.metadata.redirects = trail.records
+                // The final response has the warnings of the hops. A hop is not an attempt.
+                let attempts = response.metadata.attempts
+                response = processed.adding(to: response)
+                response.metadata.attempts = attempts
                 return response
             }
             request.report(.redirectDecision, decision: .init(continues: true, hop.event))

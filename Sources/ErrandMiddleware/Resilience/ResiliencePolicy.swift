@@ -122,7 +122,7 @@ extension HTTPSender {
     ///     retries, and hedging gets a new budget.
     ///   - breaker: a breaker that you share or inspect. The policy of this breaker replaces `resilience.circuitBreaker`. Default:
     ///     `nil`, a new breaker.
-    ///   - clock: the clock that measures all durations.
+    ///   - clock: the clock that measures the durations of the layers. A budget, and a breaker that you pass, keep their own clocks.
     public func standardResilience(
         _ resilience: ResiliencePolicy = .standard, budget: RetryBudget? = RetryBudget(), breaker: CircuitBreaker? = nil,
         clock: any Clock<Duration> = ContinuousClock()

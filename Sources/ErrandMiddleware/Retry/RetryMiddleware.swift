@@ -156,25 +156,15 @@ public struct RetryMiddleware: HTTPMiddleware {
     private static func kind(of result: Result<Response, any Error>) -> RetryPolicy.Outcome {
         switch result {
         // The request allows only a stored response. Another attempt would have the same result.
-        case .success(let response) where response.isMadeByCache: .permanent
+        case .success(let response) where response.metadata.cacheStatus?.isUnavailable == true: .permanent
         case .success(let response): .status(response.head.status, retryAfter: response.head.headerFields.retryAfter)
-        case .failure(let error): kind(of: error)
-        }
-    }
-
-    private static func kind(of error: any Error) -> RetryPolicy.Outcome {
+        case .failure(let error as TransportError) where error.isTransient:
+            error.wasLeftUnprocessed ? .unprocessed : error.mayHaveBeenProcessed ? .lost : .neverSent
         // A failure is final if it is not a temporary transport failure. An example is a failed refresh of a token. The layer that threw
         // the error decides when to try again.
-        guard let error = error as? TransportError, error.isTransient else { return .permanent }
-        if error.wasLeftUnprocessed { return .unprocessed }
-        return error.mayHaveBeenProcessed ? .lost : .neverSent
+        case .failure: .permanent
+        }
     }
-}
-
-extension Response {
-    /// Whether a cache has made the response, because nothing is stored and the request allows only a stored response
-    /// ([RFC 9111, section 5.2.1.7](https://www.rfc-editor.org/rfc/rfc9111#section-5.2.1.7)).
-    fileprivate var isMadeByCache: Bool { head.status == .gatewayTimeout && metadata.cacheStatus?.isUnavailable == true }
 }
 
 private enum RetryOptionKey: OptionKey {

@@ -101,7 +101,7 @@ extension RetryPolicy {
         case .byPolicy: return standard
         case .stop: return .stop(.final)
         case .retry(let wait):
-            return waiting(situation, counts: true, exactly: wait, atLeast: situation.outcome.retryAfter ?? .zero) { number }
+            return waiting(situation, exactly: wait) { number }
         }
     }
 }
@@ -119,10 +119,4 @@ extension RetryPolicy.Attempt: CustomStringConvertible, CustomReflectable {
 
     /// The description.
     public var customMirror: Mirror { Mirror(self, children: ["attempt": description]) }
-}
-
-extension RetryPolicy.Outcome {
-    fileprivate var retryAfter: Duration? {
-        if case .status(_, let retryAfter) = self { retryAfter } else { nil }
-    }
 }

@@ -159,32 +159,28 @@ public struct RetryPolicy: Sendable, CustomStringConvertible {
         case .unprocessed:
             guard situation.canReplay else { return .stop(.bodyCannotBeReplayed) }
             if !situation.hasUsedFreeAttempt { return .retry(after: .zero, countsAsAttempt: false) }
-            return waiting(situation, counts: true, random)
         case .neverSent:
-            return waiting(situation, counts: true, random)
+            break
         case .lost:
             guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
-            return waiting(situation, counts: true, random)
-        case .status(let status, let retryAfter):
+        case .status(let status, _):
             // If the request has an `Idempotency-Key`, the status 409 means that another request with the same key is in
             // progress.
             guard statuses.contains(status) || (status == .conflict && situation.hasKey) else { return .stop(.final) }
             guard situation.mayBeSentAgain else { return .stop(.notIdempotent) }
-            return waiting(situation, counts: true, atLeast: retryAfter ?? .zero, random)
         }
+        return waiting(situation, random)
     }
 
-    /// - Parameters:
-    ///   - wait: the wait that replaces the backoff and `Retry-After`. With `nil`, the backoff and `Retry-After` determine the wait.
-    ///   - floor: the shortest wait.
-    func waiting(
-        _ situation: Situation, counts: Bool, exactly wait: Duration? = nil, atLeast floor: Duration = .zero, _ random: () -> Double
-    ) -> Decision {
-        let used = counts ? situation.attempt - situation.uncounted : 0
+    /// - Parameter wait: the wait that replaces the backoff and `Retry-After`; `nil` if the backoff and `Retry-After` determine the wait.
+    func waiting(_ situation: Situation, exactly wait: Duration? = nil, _ random: () -> Double) -> Decision {
+        let (made, used) = (situation.attempt, situation.attempt - situation.uncounted)
         if let stop = RetryStop.reason(used: used, of: maxAttempts, canReplay: situation.canReplay) { return .stop(stop) }
-        guard wait != nil || floor <= maxRetryAfter else { return .stop(.retryAfterTooLong) }
-        let delay = wait ?? floor + jitter.applied(to: backoff.delay(afterAttempt: situation.attempt), random: random())
+        let asked = if case .status(_, let retryAfter?) = situation.outcome { retryAfter } else { Duration.zero }
+        // The jitter is added to `Retry-After`, so that the clients of a restarted server do not return at the same time.
+        let own = backoff.wait(afterAttempt: made, jitter: jitter, plus: asked, retryAfter: asked, atMost: maxRetryAfter, random: random())
+        guard let delay = wait ?? own else { return .stop(.retryAfterTooLong) }
         if let stop = RetryStop.reason(delay: delay, remaining: situation.remaining) { return .stop(stop) }
-        return .retry(after: delay, countsAsAttempt: counts)
+        return .retry(after: delay, countsAsAttempt: true)
     }
 }

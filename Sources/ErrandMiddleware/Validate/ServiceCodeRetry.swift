@@ -41,9 +41,9 @@ extension ResponseValidator {
         let names = codes.map { $0.description.shownSafely(limit: 80) }.sorted().joined(separator: " ")
         var validator = ResponseValidator("no service code \(names)") { request, response, retries in
             guard let code = try await serviceCode(of: response, to: request), codes.contains(code) else { return .next }
-            let asked = response.head.headerFields.retryAfter ?? .zero
-            guard asked <= maxRetryAfter else { return .next }
-            return .retry(.constant(max(backoff.delay(afterAttempt: retries + 1), asked)), atMost: atMost)
+            let asked = response.headers.retryAfter
+            let wait = backoff.wait(afterAttempt: retries + 1, jitter: .none, retryAfter: asked, atMost: maxRetryAfter)
+            return wait.map { .retry(.constant($0), atMost: atMost) } ?? .next
         }
         // If the call can't be repeated any more, the client throws the error of the back end.
         validator.returnsLastResponse = true

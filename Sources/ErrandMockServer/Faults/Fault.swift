@@ -118,7 +118,8 @@ public struct FaultPoint: Sendable, Hashable, CustomStringConvertible {
     /// The fault happens after the first part of the request's body was read. For a request without a body, the point is at the end of the
     /// request.
     public static let requestBody = FaultPoint(description: "requestBody")
-    /// The fault happens instead of the head of the response. The whole request was read before the fault, unless the response is early.
+    /// The fault happens before the head of the response is sent. Some faults send a head themselves: see ``Fault``. The whole request was
+    /// read before the fault, unless the response is early.
     public static let responseStart = FaultPoint(description: "responseStart")
     /// The fault happens after half of the response's body was sent. For a body of unknown length, the point is after the first part.
     public static let responseBody = FaultPoint(description: "responseBody")

@@ -94,6 +94,24 @@ public struct IncomingRequest: Sendable, CustomStringConvertible, HidesStorage {
         return all
     }
 
+    /// Sends an informational response (1xx) now. ``MockResponse/informational`` sends such a response only after the whole request was
+    /// read.
+    ///
+    /// ```swift
+    /// server.dispatch { request in
+    ///     try await request.inform(HTTPResponse(status: .init(code: 103, reasonPhrase: "Early Hints")))
+    ///     return .data(try await request.body())
+    /// }
+    /// ```
+    ///
+    /// - Parameter head: a head whose status is from 100 to 199, but not 101.
+    /// - Throws: the error of the connection.
+    public func inform(_ head: HTTPResponse) async throws {
+        let code = head.status.code
+        precondition((100..<200).contains(code) && code != 101, "head must have a status from 100 to 199, but not 101 (is \(code))")
+        try await incoming.inform(head)
+    }
+
     /// The method, path, version and connection. The fields, the query and the body are not shown.
     public var description: String { request.description }
 }

@@ -13,16 +13,7 @@ struct HTTP1Connection: Sendable {
 
     /// Returns when the connection is closed.
     func run() async {
-        await withTaskCancellationHandler {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { await finish(by: serve()) }
-                // If the client disconnects, the response in progress ends.
-                try? await connection.channel.closeFuture.get()
-                group.cancelAll()
-            }
-        } onCancel: {
-            connection.close()
-        }
+        await connection.serve(untilClosed: connection.channel) { await finish(by: serve()) }
     }
 
     private func serve() async -> ExchangeEnd {
@@ -91,12 +82,7 @@ struct HTTP1Connection: Sendable {
         // Over TLS, the closing alert already ends the connection in order.
         if !connection.isTLS {
             connection.closeOutput()
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { await readOn() }
-                group.addTask { try? await ContinuousClock().sleep(for: .seconds(1)) }
-                await group.next()
-                group.cancelAll()
-            }
+            try? await withLimit(.seconds(1), on: ContinuousClock()) { await readOn() }
         }
         connection.channel.close(promise: nil)
     }
@@ -112,15 +98,7 @@ struct HTTP2Stream: Sendable {
 
     /// Returns when the stream is closed.
     func run() async {
-        await withTaskCancellationHandler {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask { await serve() }
-                try? await stream.closeFuture.get()
-                group.cancelAll()
-            }
-        } onCancel: {
-            connection.close()
-        }
+        await connection.serve(untilClosed: stream) { await serve() }
     }
 
     private func serve() async {

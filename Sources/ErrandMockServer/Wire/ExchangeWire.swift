@@ -53,6 +53,23 @@ struct Connection: Sendable {
     let negotiatedProtocol: String?
     let isTLS: Bool
 
+    /// Serves requests until a channel is closed. If the task is cancelled, the connection is closed.
+    ///
+    /// - Parameters:
+    ///   - channel: the channel of the connection, or of one of its streams.
+    ///   - work: serves the requests. If the client disconnects, the work is cancelled.
+    func serve(untilClosed channel: any Channel, _ work: @escaping @Sendable () async -> Void) async {
+        await withTaskCancellationHandler {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await work() }
+                try? await channel.closeFuture.get()
+                group.cancelAll()
+            }
+        } onCancel: {
+            close()
+        }
+    }
+
     /// Closes the socket without TLS's closing alert.
     func close() { Self.closeSocket(of: channel) }
 

@@ -142,13 +142,13 @@ final class IncomingBody: BodySource {
 
     private let inbound: Inbound
     private let clock: any Clock<Duration>
-    private let sendContinue: @Sendable () async throws -> Void
+    private let sendInformational: @Sendable (HTTPResponse) async throws -> Void
     private let onEnd: @Sendable (MockRequest) -> Void
     private let state: Mutex<State>
 
     init(_ request: MockRequest, inbound: Inbound, core: ServerCore, wire: any ExchangeWire) {
         (self.inbound, clock) = (inbound, core.configuration.clock)
-        sendContinue = { try await wire.inform(HTTPResponse(status: .continue)) }
+        sendInformational = { try await wire.inform($0) }
         onEnd = { request in core.change { $0.requests.append(request) } }
         let expects = request.headers[.expect]?.isExactlyIgnoringCase("100-continue") == true && request.httpVersion != .http1_0
         state = Mutex(State(request: request, owesContinue: expects && core.configuration.sendsContinue))
@@ -167,8 +167,14 @@ final class IncomingBody: BodySource {
             defer { state.owesContinue = false }
             return state.owesContinue
         }
-        if owed, !inbound.hasParts { try await sendContinue() }
+        if owed, !inbound.hasParts { try await sendInformational(HTTPResponse(status: .continue)) }
     }
+
+    /// Sends an informational response.
+    func inform(_ head: HTTPResponse) async throws { try await sendInformational(head) }
+
+    /// Makes the reader fail after the buffered parts. Then, the connection is closed (HTTP/2: the stream is reset).
+    func breakOff(_ reason: String) { inbound.finish(BrokenRequestError(reason)) }
 
     /// Reads the buffered parts, then records the request. If the end of the request was not read, the request is recorded as
     /// incomplete.

@@ -6,8 +6,8 @@ internal import NIOPosix
 /// A resolver that gives SwiftNIO the known addresses of a host. SwiftNIO tries to connect to these addresses (Happy Eyeballs, RFC 8305).
 ///
 /// SwiftNIO always begins with IPv6. This resolver begins with the first address, whether IPv6 or IPv4 ([RFC 8305, section
-/// 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)). The resolver returns all addresses, in their order, as the result of the IPv6
-/// query, so that SwiftNIO keeps this order.
+/// 4](https://www.rfc-editor.org/rfc/rfc8305#section-4)). The resolver returns the usable addresses as the result of the IPv6
+/// query, alternating between the address families. SwiftNIO keeps this order.
 final class KnownAddresses: Resolver, Sendable {
     /// The address to connect from. `nil`: the system chooses the address.
     let local: SocketAddress?

@@ -225,56 +225,46 @@ public final class SQLiteCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
         try [key.url, key.origin] + head.groups.map { try groupDigest($0, of: key.origin) }
     }
 
-    /// Begins an entry. `nil` if the entry is too large, its identity is volatile, or a removal since the look-up applies to the entry.
+    /// Begins an entry.
+    ///
+    /// - Throws: `.volatileAccount`, `.removed`, `.tooLarge`, or `.noRoom` if the store keeps no entries; the errors of the files, of the
+    ///   database, and of ``CacheSealing``.
     public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) async throws -> (any CacheWriter)? {
+    ) async throws -> any CacheWriter {
         try await reader.ensureKey(isCancellable: true)
-        guard let stored = try storedKey(key) else { return nil }
+        guard let stored = try storedKey(key) else { throw CacheStatus.Refusal.volatileAccount }
         let places = try places(of: stored, head)
-        let isCurrent = try await reader.runUntilCancelled { [self] tables in
-            guard try tables.isCurrent(generation, partition: stored.partition, places: places) else { return false }
+        try await reader.runUntilCancelled { [self] tables in
+            guard try tables.isCurrent(generation, partition: stored.partition, places: places) else {
+                throw CacheStatus.Refusal.removed
+            }
             // If nothing can be sealed, the cache must know before the body is read.
             if let sealing, !hasSealed.load(ordering: .relaxed) {
                 _ = try sealing.seal(Data())
                 hasSealed.store(true, ordering: .relaxed)
             }
-            return true
         }
-        guard isCurrent else { return nil }
-        let overhead = overheadBytes(stored.name, head)
-        guard fits(head, overheadBytes: overhead, expectedBytes: expectedBytes) else { return nil }
+        // The bytes of the entry beside its body.
+        let overhead = Int64(head.encoded.count + stored.name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
+        guard CacheLimits.allowsHead(head.response.headerFields),
+            BodyFrames.fit(contentBytes: expectedBytes ?? 0, overheadBytes: overhead, within: limits.entryBytes)
+        else { throw CacheStatus.Refusal.tooLarge }
+        guard limits.entries > 0 else { throw CacheStatus.Refusal.noRoom }
         return SQLiteCacheWriter(
             self, .init(stored: stored, generation: generation), overheadBytes: overhead, expectedBytes: expectedBytes)
     }
 
-    /// Why an entry is not begun: a volatile identity, its size, or a removal since the look-up.
-    public func refusal(
-        of key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) -> CacheStatus.Refusal {
-        if case .account(let identity) = key.partition, !identity.isDurable { return .volatileAccount }
-        let overhead = overheadBytes(StoredName(key), head)
-        return fits(head, overheadBytes: overhead, expectedBytes: expectedBytes) ? .removed : .tooLarge
-    }
-
-    /// The bytes of an entry beside its body.
-    private func overheadBytes(_ name: StoredName, _ head: CacheEntry.Head) -> Int64 {
-        Int64(head.encoded.count + name.encoded.count + 8 + CacheLimits.entryOverheadBytes)
-    }
-
-    private func fits(_ head: CacheEntry.Head, overheadBytes: Int64, expectedBytes: Int64?) -> Bool {
-        CacheLimits.allowsHead(head.response.headerFields) && limits.entries > 0
-            && BodyFrames.fit(contentBytes: expectedBytes ?? 0, overheadBytes: overheadBytes, within: limits.entryBytes)
-    }
-
-    /// Publishes an entry whose body is in memory or in a file. Returns `nil` if the writer was given up.
+    /// Publishes an entry whose body is in memory or in a file.
+    ///
+    /// - Throws: a `CacheStatus.Refusal`; the errors of the files, of the database, and of ``CacheSealing``.
     func publish(
         _ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID], key: SQLiteCacheWriter.Key, number: Int64, body: Data, file: BodyFile?
-    ) async throws -> CacheEntry.ID? {
+    ) async throws -> CacheEntry.ID {
         let limits = limits
         let places = try places(of: key.stored, head)
         return try await writer.run { [self] tables in
-            guard CacheLimits.allowsHead(head.response.headerFields) else { return nil }
+            guard CacheLimits.allowsHead(head.response.headerFields) else { throw CacheStatus.Refusal.tooLarge }
             func place(_ index: Int32) -> StoredPiece.Place { .init(number: number, key: key.stored.key, index: index) }
             var (frames, stored) = (try file?.finish() ?? BodyFrames(), file == nil ? Data() : nil)
             if file == nil, !body.isEmpty {
@@ -288,21 +278,24 @@ public final class SQLiteCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
                 head: try StoredPiece(head.encoded, at: place(StoredPiece.Place.headIndex), sealing: sealing).combined,
                 frames: frames.encoded, body: stored, bodyBytes: frames.storedBytes)
             // Sealed pieces and the final head may have more bytes than the writer has counted.
-            guard entry.bytes <= limits.entryBytes else { throw SQLiteCacheWriter.TooLarge() }
-            let (id, files) = try tables.database.transaction { () -> (Int64?, [Int64]) in
+            guard entry.bytes <= limits.entryBytes else { throw CacheStatus.Refusal.tooLarge }
+            // If there is no room, the replaced entries are still removed, because they are out of date.
+            let (id, files) = try tables.database.transaction { () -> (Result<Int64, CacheStatus.Refusal>, [Int64]) in
                 let isCurrent = try tables.isCurrent(key.generation, partition: key.stored.partition, places: places)
-                guard isCurrent, openWriters.withLock({ $0[number] }) != nil else { return (nil, []) }
+                guard isCurrent, openWriters.withLock({ $0[number] }) != nil else { return (.failure(.removed), []) }
                 try flushUses(tables)
                 var files: [Int64] = []
                 for id in replaced { files += try tables.remove(id.rawValue) }
                 files += try tables.removeReplaced(key: key.stored.key, selection: entry.selection, kept: CacheLimits.variants - 1)
                 if file != nil { try tables.endWrite(number) }
-                guard let evicted = try tables.makeRoom(bytes: entry.bytes, entries: 1, limits) else { return (nil, files) }
-                return (try tables.insert(entry), files + evicted)
+                guard let evicted = try tables.makeRoom(bytes: entry.bytes, entries: 1, limits) else {
+                    return (.failure(.noRoom), files)
+                }
+                return (.success(try tables.insert(entry)), files + evicted)
             }
             home.removeFiles(files)
             try tables.shrinkIfPossible(all: false)
-            return id.map { CacheEntry.ID($0) }
+            return CacheEntry.ID(try id.get())
         }
     }
 

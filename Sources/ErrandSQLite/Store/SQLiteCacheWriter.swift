@@ -14,21 +14,6 @@ final class SQLiteCacheWriter: CacheWriter {
         let generation: CacheGeneration
     }
 
-    struct TooLarge: CacheEntryRefusal, SafelyDescribedError {
-        let refusal = CacheStatus.Refusal.tooLarge
-        let description = "the entry is larger than the limit for one entry"
-    }
-
-    private struct GivenUp: CacheEntryRefusal, SafelyDescribedError {
-        let refusal = CacheStatus.Refusal.removed
-        let description = "the entry was given up"
-    }
-
-    private struct WrongLength: CacheEntryRefusal, SafelyDescribedError {
-        let refusal = CacheStatus.Refusal.incompleteBody
-        let description = "the number of written bytes differs from the length in the head of the entry"
-    }
-
     private struct State {
         var buffer = Data()
         var file: BodyFile?
@@ -59,10 +44,10 @@ final class SQLiteCacheWriter: CacheWriter {
         enum Step { case buffered, file(BodyFile, more: Int64), newFile(Data) }
         let isExpectedInline = expectedBytes ?? 0 <= Int64(SQLiteCacheStore.inlineBodyLimitBytes)
         let step = try state.withLock { state throws -> Step in
-            guard !state.hasEnded, store.isOpen(number) else { throw GivenUp() }
+            guard !state.hasEnded, store.isOpen(number) else { throw CacheStatus.Refusal.removed }
             let total = state.writtenBytes + Int64(chunk.count)
             guard BodyFrames.fit(contentBytes: total, overheadBytes: overheadBytes, within: store.limits.entryBytes) else {
-                throw TooLarge()
+                throw CacheStatus.Refusal.tooLarge
             }
             state.writtenBytes = total
             if let file = state.file { return .file(file, more: total + overheadBytes - state.reservedBytes) }
@@ -89,7 +74,7 @@ final class SQLiteCacheWriter: CacheWriter {
             }
             guard isKept else {
                 Self.cleanUp(store, number, file, reservedBytes: 0)
-                throw GivenUp()
+                throw CacheStatus.Refusal.removed
             }
             store.buffered.release(buffer.count)
             try await reserve(overheadBytes + max(Int64(buffer.count + chunk.count), expectedBytes ?? 0))
@@ -107,7 +92,7 @@ final class SQLiteCacheWriter: CacheWriter {
         let isExpected = expectedBytes.map { $0 >= written } ?? false
         let wanted = isExpected ? bytes : min(store.limits.entryBytes - reserved, max(bytes, Self.stepBytes))
         let granted = try await store.reserve(number, wanted: wanted, bytes: bytes)
-        guard let granted else { throw CacheRoomError() }
+        guard let granted else { throw CacheStatus.Refusal.noRoom }
         let hasEnded = state.withLock { state in
             state.reservedBytes += granted
             return state.hasEnded
@@ -115,30 +100,26 @@ final class SQLiteCacheWriter: CacheWriter {
         if hasEnded {
             // The writer was discarded before the bytes were reserved.
             store.writer.begin { [number] in try $0.endWrite(number) }
-            throw GivenUp()
+            throw CacheStatus.Refusal.removed
         }
     }
 
-    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? {
+    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID {
         let ended = state.withLock { state -> State? in
             guard !state.hasEnded else { return nil }
             defer { (state.hasEnded, state.file, state.buffer) = (true, nil, Data()) }
             return state
         }
-        guard let ended else { return nil }
+        guard let ended else { throw CacheStatus.Refusal.removed }
         defer {
             store.unregister(number)
             if ended.file == nil { store.buffered.release(ended.buffer.count) }
         }
         do {
-            guard head.extent.storedBytes == ended.writtenBytes else { throw WrongLength() }
+            guard head.extent.storedBytes == ended.writtenBytes else { throw CacheStatus.Refusal.incompleteBody }
             let id = try await store.publish(
                 head, replacing: replaced, key: key, number: number, body: ended.buffer, file: ended.file)
-            if id == nil {
-                Self.cleanUp(store, number, ended.file, reservedBytes: ended.reservedBytes)
-            } else {
-                ended.file?.close()
-            }
+            ended.file?.close()
             return id
         } catch {
             Self.cleanUp(store, number, ended.file, reservedBytes: ended.reservedBytes)

@@ -32,14 +32,14 @@ extension CacheStoreBehavior {
             selection: selection, extent: extent, lifetimes: lifetimes, isDecoded: isDecoded)
     }
 
-    static func writer(in store: any CacheStore, _ key: CacheKey) async throws -> (any CacheWriter)? {
+    static func writer(in store: any CacheStore, _ key: CacheKey) async throws -> any CacheWriter {
         let generation = try await store.lookUp(key).generation
         return try await store.makeWriter(for: key, head: head(), expectedBytes: nil, since: generation)
     }
 
     static func add(
-        to store: any CacheStore, _ key: CacheKey, _ head: CacheEntry.Head, _ texts: [String], replacing: [CacheEntry.ID?] = []
-    ) async throws -> CacheEntry.ID? {
+        to store: any CacheStore, _ key: CacheKey, _ head: CacheEntry.Head, _ texts: [String], replacing: [CacheEntry.ID] = []
+    ) async throws -> CacheEntry.ID {
         let bytes = texts.map { Data($0.utf8) }
         var head = head
         let length = Int64(bytes.reduce(0) { $0 + $1.count })
@@ -52,13 +52,35 @@ extension CacheStoreBehavior {
     }
 
     static func add(
-        to store: any CacheStore, _ key: CacheKey, _ head: CacheEntry.Head, chunks: [Data], replacing: [CacheEntry.ID?] = []
-    ) async throws -> CacheEntry.ID? {
+        to store: any CacheStore, _ key: CacheKey, _ head: CacheEntry.Head, chunks: [Data], replacing: [CacheEntry.ID] = []
+    ) async throws -> CacheEntry.ID {
         let generation = try await store.lookUp(key).generation
         let length = head.extent.storedBytes
-        let writer = try #require(try await store.makeWriter(for: key, head: head, expectedBytes: length, since: generation))
+        let writer = try await store.makeWriter(for: key, head: head, expectedBytes: length, since: generation)
         for chunk in chunks { try await writer.write(chunk) }
-        return try await writer.publish(head, replacing: replacing.compactMap(\.self))
+        return try await writer.publish(head, replacing: replacing)
+    }
+
+    /// Expects that a store does not begin an entry, with or without waiting.
+    static func expectNoWriter(
+        in store: any CacheStore, _ key: CacheKey, _ head: CacheEntry.Head, expectedBytes: Int64? = nil, since generation: CacheGeneration,
+        because refusal: CacheStatus.Refusal, _ comment: Comment? = nil
+    ) async {
+        await #expect(throws: refusal, comment) {
+            try await store.makeWriter(for: key, head: head, expectedBytes: expectedBytes, since: generation)
+        }
+        do throws(CacheStatus.Refusal) {
+            let writer = try store.makeImmediateWriter(for: key, head: head, expectedBytes: expectedBytes, since: generation)
+            #expect(writer == nil, "makeImmediateWriter returned a writer")
+        } catch {
+            #expect(error == refusal, comment)
+        }
+    }
+
+    /// Expects that a writer can't publish its entry, because a removal applies to the entry.
+    static func expectGivenUp(_ writer: any CacheWriter, _ head: CacheEntry.Head, _ comment: Comment? = nil) async {
+        await #expect(throws: CacheStatus.Refusal.removed, comment) { try await writer.publish(head, replacing: []) }
+        writer.discard()
     }
 
     static func ids(_ key: CacheKey, _ store: any CacheStore) async throws -> [CacheEntry.ID] {

@@ -12,7 +12,7 @@ internal import Synchronization
 public final class ManualClock: Clock, Sendable, CustomStringConvertible {
     /// The time since the clock was created.
     public struct Instant: InstantProtocol {
-        let sinceStart: Duration
+        package let sinceStart: Duration
 
         /// Returns the instant that is later than this instant by `duration`.
         public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart.cappedSum(duration)) }

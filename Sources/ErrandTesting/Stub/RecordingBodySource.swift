@@ -18,7 +18,11 @@ package final class RecordingBodySource: BodySource {
     private let endsReads: Bool
     package let lifetime = ExchangeLifetime()
 
-    package init(trailers: HTTPFields? = nil, endsReads: Bool = true) { (sentTrailers, self.endsReads) = (trailers, endsReads) }
+    /// Creates a body whose first pieces are known. The body ends at ``finish(_:)``.
+    package init(_ texts: [String] = [], trailers: HTTPFields? = nil, endsReads: Bool = true) {
+        (sentTrailers, self.endsReads) = (trailers, endsReads)
+        state.withLock { $0.pieces = texts.map { Data($0.utf8) }[...] }
+    }
 
     package var trailers: HTTPFields? { sentTrailers }
     package var asked: Int { state.withLock(\.asked) }

@@ -139,9 +139,16 @@ public final class Download: Sendable {
             meter.enter(.complete)
             return file
         } catch {
+            let error = Self.named(error, resumption)
             meter.enter(.failed(error))
             throw error
         }
+    }
+
+    /// Returns the error of a full disk as a ``TransferError``, and any other error unchanged.
+    private static func named(_ error: any Error, _ resumption: DownloadResumption?) -> any Error {
+        guard let failure = error as? FileWriteError, isErrorOfFullDisk(failure.code) else { return error }
+        return TransferError(.noSpace, "\(failure)", resumption: resumption.map { .download($0) })
     }
 
     /// Removes the partial file and the journal. Call this function if the download will not be resumed.

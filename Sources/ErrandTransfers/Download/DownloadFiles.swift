@@ -8,15 +8,17 @@ internal import Synchronization
 /// The journal describes only bytes that are on the disk: the partial file is forced to the disk before the journal is written. Each
 /// `DownloadFiles` object holds the lock of the partial file for the lifetime of the object.
 final class DownloadFiles: Sendable {
-    /// The largest journal that is read.
-    static let journalLimitBytes = 64 * 1024
     /// The free space that must remain after a download of a known length.
     static let spareBytes: Int64 = 1 << 20
+    /// The space for the journal on a full disk: twice its limit, because the folder may grow too.
+    static let journalSpaceBytes = Int64(2 * DownloadJournal.limitBytes)
 
     private struct State {
         var record: DownloadResumption
         /// The number of bytes at the beginning of the partial file that are written, but may not be on the disk.
         var written: Int64
+        /// Whether the partial file has its final name. Another download may already write a new partial file.
+        var isPublished = false
     }
 
     let path: String
@@ -48,7 +50,7 @@ final class DownloadFiles: Sendable {
         let part = try await lockedPart(at: partPath, of: path, calls, clock)
         let name = String(decoding: path.utf8.dropFirst(OutputFile.folder(of: path).utf8.count), as: UTF8.self)
         var record = DownloadResumption(fileName: name)
-        if let journal = try await readJournal(of: path, replaces: replacesJournal) {
+        if let journal = try await readJournal(of: path, replaces: replacesJournal, calls: calls) {
             record = journal
             record.fileName = name
         } else if let resuming, resuming.fileName.isExactly(name) {
@@ -64,59 +66,54 @@ final class DownloadFiles: Sendable {
 
     /// Returns the partial file with its lock.
     ///
-    /// Another process may rename the file before this process takes the lock. Therefore the path is checked after the lock is taken. While
-    /// a process starts another program, the new process has a copy of each descriptor. Therefore, if the lock is taken, the function tries
-    /// again for 100 ms.
+    /// Another process may rename the file before this process takes the lock. Therefore the path is checked after the lock is taken, and
+    /// the file is not changed before the check. While a process starts another program, the new process has a copy of each descriptor.
+    /// Therefore, if the lock is taken, the function tries again for 100 ms.
     private static func lockedPart(
         at partPath: String, of path: String, _ calls: FileCalls, _ clock: any Clock<Duration>
     ) async throws -> PartialFile {
-        for attempt in 0..<10 {
-            if attempt > 0 { try await clock.sleep(for: .milliseconds(10)) }
-            let part = try await BlockingWork.run { () -> PartialFile? in
-                let part = try PartialFile(path: partPath, .either, calls: calls)
-                return try part.lock() && part.isAtItsPath ? part : nil
-            }
-            if let part { return part }
+        let part = try await FileLock.poll(within: .milliseconds(100), every: .milliseconds(10), on: clock) {
+            try await BlockingWork.run { try lockedPart(at: partPath, calls) }
         }
-        let owner = try? await PrivateFile.read(journalPath(of: path), limitBytes: journalLimitBytes, followsLinks: false)
-        let process = owner.flatMap { try? coding.decode(Owner.self, from: $0) }.map { "process \($0.process)" } ?? "another transfer"
+        if let part { return part }
+        let octets = try? await PrivateFile.read(
+            journalPath(of: path), limitBytes: DownloadJournal.limitBytes, followsLinks: false, calls: calls)
+        let process = octets.flatMap { DownloadJournal.process(parsing: $0) }.map { "process \($0)" } ?? "another transfer"
         throw TransferError(.busy, "\(process) writes \(partPath.shownSafely())")
+    }
+
+    /// Returns the partial file with its lock; `nil` if the lock is taken, or if the file has another name now.
+    private static func lockedPart(at partPath: String, _ calls: FileCalls) throws -> PartialFile? {
+        var part = try PartialFile(path: partPath, .either, calls: calls)
+        guard try part.lock() && part.isAtItsPath else { return nil }
+        if try part.hasOtherNames() {
+            // The other name may be the name of a finished file, which must not change.
+            try part.remove()
+            part = try PartialFile(path: partPath, .new, calls: calls)
+            guard try part.lock() && part.isAtItsPath else { return nil }
+        }
+        try part.removePermissions()
+        return part
     }
 
     // MARK: The journal
 
-    private static let coding = JSONCoding()
-
-    /// The process that writes the file. The error `busy` in another process names this process.
-    private struct Owner: Codable { let process: Int32 }
-
-    /// The content of the journal.
-    private struct Journal: Codable {
-        let record: DownloadResumption
-        let process: Int32
-    }
-
-    static func readJournal(of path: String, replaces: Bool) async throws -> DownloadResumption? {
+    static func readJournal(of path: String, replaces: Bool, calls: FileCalls = .system) async throws -> DownloadResumption? {
         let journalPath = journalPath(of: path)
         do {
-            guard let data = try await PrivateFile.read(journalPath, limitBytes: journalLimitBytes, followsLinks: false) else { return nil }
-            return try decode(data)
+            let limit = DownloadJournal.limitBytes
+            let octets = try await PrivateFile.read(journalPath, limitBytes: limit, followsLinks: false, calls: calls)
+            guard let octets else { return nil }
+            return try DownloadJournal(parsing: octets).record
         } catch {
             if replaces { return nil }
-            throw TransferError(.journalUnreadable, "\(journalPath.shownSafely()): \(reason(error))")
+            throw TransferError(.journalUnreadable, "\(journalPath.shownSafely()): \(error)")
         }
     }
 
-    /// Decodes the octets of a journal.
-    static func decode(_ data: Data) throws -> DownloadResumption { try coding.decode(Journal.self, from: data).record }
-
-    private static func reason(_ error: any Error) -> String {
-        (error as? FileReadError).map { "\($0)" } ?? "it is not a journal of this version"
-    }
-
     private func writeJournal(_ record: DownloadResumption) async throws {
-        let data = try Self.coding.encode(Journal(record: record, process: currentProcess()))
-        try await PrivateFile.writeLocked(data, to: Self.journalPath(of: path))
+        let octets = try DownloadJournal(record, process: currentProcess()).octets
+        try await PrivateFile.writeLocked(octets, to: Self.journalPath(of: path), calls: calls)
     }
 
     // MARK: The bytes
@@ -158,19 +155,15 @@ final class DownloadFiles: Sendable {
         guard isTooMany || needed > free else { return }
         throw TransferError(
             .noSpace, "the download needs \((total - min(present, total)).counted("byte")), and the disk has \(free.counted("free byte"))",
-            resumption: self.record)
+            resumption: .download(self.record))
     }
 
     /// Writes bytes at an offset.
     ///
-    /// - Throws: ``TransferError`` if the disk is full; `FileWriteError`.
+    /// - Throws: `FileWriteError`.
     func write(_ data: Data, at offset: Int64) async throws {
         let part = part
-        do {
-            try await BlockingWork.run { try part.write(data, at: offset) }
-        } catch let error as FileWriteError where isErrorOfFullDisk(error.code) {
-            throw TransferError(.noSpace, "the disk is full", resumption: record)
-        }
+        try await BlockingWork.run { try part.write(data, at: offset) }
         let end = offset + Int64(data.count)
         state.withLock { state in state.written = max(state.written, end) }
     }
@@ -180,22 +173,53 @@ final class DownloadFiles: Sendable {
 
     /// Forces the written bytes to the disk, and then writes the journal.
     ///
+    /// - Parameter isLast: whether no other call writes to the partial file. If the disk is full, the last bytes of the partial file are
+    ///   removed, so that there is space for the journal.
     /// - Throws: `FileWriteError`.
-    func checkpoint() async throws {
+    func checkpoint(isLast: Bool = false) async throws {
+        do {
+            try await writeCheckpoint()
+        } catch let error as FileWriteError where isLast && isErrorOfFullDisk(error.code) {
+            try await releaseSpace()
+            try await writeCheckpoint()
+        }
+    }
+
+    /// Removes the last bytes of the partial file that the journal does not describe: those of a failed write, or ``journalSpaceBytes``.
+    private func releaseSpace() async throws {
+        let part = part
+        let present = try await BlockingWork.run { try part.lengthBytes() }
+        let kept = state.withLock { state in
+            if present - state.written < Self.journalSpaceBytes {
+                state.written = max(state.record.bytes, state.written - Self.journalSpaceBytes)
+            }
+            return state.written
+        }
+        try await BlockingWork.run { try part.truncate(to: kept) }
+    }
+
+    private func writeCheckpoint() async throws {
         let (record, isNew) = state.withLock { state in
             var record = state.record
             record.bytes = state.written
-            return (record, record.bytes > state.record.bytes)
+            return (record, record.bytes > state.record.bytes && !state.isPublished)
         }
         guard isNew else { return }
         // A second descriptor of the same file is synchronized, so that the writer does not wait for the lock of the first descriptor.
         let (partPath, calls) = (partPath, calls)
         try await BlockingWork.run { try PartialFile(path: partPath, .existing, calls: calls).synchronize() }
-        try await writeJournal(record)
+        var failure: FileWriteError?
+        do {
+            try await writeJournal(record)
+        } catch let error as FileWriteError where error.operation == FileWriteError.folderSynchronization {
+            // The new journal is in its place.
+            failure = error
+        }
         state.withLock { state in
             // Another body may have begun while the journal was written.
             if state.written >= record.bytes { state.record.bytes = max(state.record.bytes, record.bytes) }
         }
+        if let failure { throw failure }
     }
 
     /// Marks the content as wrong, so that the next run starts from the first byte.
@@ -228,21 +252,38 @@ final class DownloadFiles: Sendable {
 
     /// Gives the partial file its final name, and removes the journal.
     ///
+    /// After the rename, another download may create a new partial file and its journal. Therefore the journal is removed only if there is
+    /// no new partial file. If the journal stays, the next download ignores the journal, because the partial file is shorter.
+    ///
     /// - Throws: `FileWriteError`.
     func publish(options: FileWriteOptions) async throws {
         let (part, path, length) = (part, path, record.bytes)
-        try await BlockingWork.run {
+        let failure = try await BlockingWork.run { () -> (any Error)? in
             // A longer file of an earlier run may have bytes after the end of the content.
             if try part.lengthBytes() != length { try part.truncate(to: length) }
-            try part.publish(at: path, options: options)
+            do {
+                try part.publish(at: path, options: options)
+                return nil
+            } catch  where !part.isAtItsPath {
+                // The file has its final name, but the name may not be on the disk.
+                return error
+            }
         }
-        try await PrivateFile.remove(Self.journalPath(of: path))
+        state.withLock { $0.isPublished = true }
+        try? await removeJournal()
+        if let failure { throw failure }
+    }
+
+    private func removeJournal() async throws {
+        let partPath = partPath
+        guard try await BlockingWork.run({ !PartialFile.exists(at: partPath) }) else { return }
+        try await PrivateFile.remove(Self.journalPath(of: path), calls: calls)
     }
 
     /// Removes both files.
     func discard() async throws {
-        try await PrivateFile.remove(partPath)
-        try await PrivateFile.remove(Self.journalPath(of: path))
+        try await PrivateFile.remove(partPath, calls: calls)
+        try await PrivateFile.remove(Self.journalPath(of: path), calls: calls)
         part.close()
     }
 }

@@ -19,8 +19,6 @@ internal import ErrandFormats
 public struct DownloadResumption: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The version of the coded form.
     static let schema = 1
-    /// The longest validator that is kept.
-    static let validatorLimitBytes = 8 * 1024
 
     /// The name of the finished file, without its folder.
     public internal(set) var fileName: String
@@ -68,15 +66,19 @@ public struct DownloadResumption: Sendable, Hashable, Codable, CustomStringConve
         validator = try container.decodeIfPresent(String.self, forKey: .validator)
         if let validator, !Self.isValidator(validator) { throw refuse(.validator, "not a strong validator") }
         coding = try container.decodeIfPresent(String.self, forKey: .coding)
+        if let coding, !Self.isCoding(coding) { throw refuse(.coding, "not a content coding") }
         digest = try container.decodeIfPresent(IntegrityDigest.self, forKey: .digest)
         isRejected = try container.decodeIfPresent(Bool.self, forKey: .isRejected) ?? false
     }
 
     /// Returns whether a text can be the value of an `If-Range` field: a strong entity tag or a date, of at most 8 KiB.
     private static func isValidator(_ text: String) -> Bool {
-        guard text.utf8.count <= validatorLimitBytes else { return false }
+        guard text.utf8.count <= FieldLimits.valueBytes else { return false }
         return EntityTag(text).map { !$0.isWeak } ?? (HTTPDate(text, now: HTTPDate(Date())) != nil)
     }
+
+    /// Returns whether a text can be the value of a `Content-Encoding` field that is kept.
+    static func isCoding(_ text: String) -> Bool { text.utf8.count <= FieldLimits.valueBytes && HTTPField.isValidValue(text) }
 
     /// Encodes the value.
     public func encode(to encoder: any Encoder) throws {

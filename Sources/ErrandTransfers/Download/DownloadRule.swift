@@ -121,8 +121,11 @@ struct DownloadRule: Sendable {
         var record = DownloadResumption(fileName: old.fileName)
         guard !head.isDecoded else { return record }
         record.total = head.bodyLength
-        record.coding = coding(head.response)
-        record.validator = ResponseValidators(fields, receivedAt: now).strongText
+        let coding = coding(head.response)
+        // The journal does not keep a very long value. Without the value, the download can't continue.
+        if coding.map(DownloadResumption.isCoding) ?? true {
+            (record.coding, record.validator) = (coding, ResponseValidators(fields, receivedAt: now).strongText)
+        }
         // In a whole response, the content and the representation are the same bytes.
         record.digest = representationDigest(fields) ?? fields[.contentDigest].flatMap { IntegrityDigest(strongestIn: $0) }
         return record

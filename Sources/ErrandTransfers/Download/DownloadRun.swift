@@ -2,20 +2,12 @@ internal import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// One call of ``Download/file()``: sends requests until the file is complete. ``DownloadRule`` decides about each response.
+/// One call of ``Download/file()``: sends requests until the file is complete. ``DownloadMachine`` decides what to do next.
 final class DownloadRun: Sendable {
-    /// The result of one request.
-    private enum Step: Sendable {
-        /// The file is complete.
-        case complete(Response)
-        /// Another request is needed.
-        case goOn
-    }
-
-    private struct State {
-        var budget: TransferBudget
-        /// Whether the next request asks for the whole content, although bytes are on the disk.
-        var asksForWhole = false
+    /// The next action, and the last response.
+    private struct Step: Sendable {
+        var action: DownloadMachine.Action
+        var response: Response?
     }
 
     /// The number of bytes that are collected before they are written.
@@ -26,89 +18,100 @@ final class DownloadRun: Sendable {
     private let download: Download
     private let files: DownloadFiles
     private let url: URL
-    private let state: Mutex<State>
+    private let machine: Mutex<DownloadMachine>
 
-    private var limitBytes: Int64? { settings.options.file.limitBytes.map { Int64($0) } }
     private var meter: TransferMeter { download.meter }
     private var settings: Download.Settings { download.settings }
 
     init(_ download: Download, _ files: DownloadFiles, _ url: URL) {
         (self.download, self.files, self.url) = (download, files, url)
-        state = Mutex(State(budget: TransferBudget(maxFailures: download.settings.policy.maxFailures)))
+        let options = download.settings.options
+        machine = Mutex(
+            DownloadMachine(
+                policy: download.settings.policy, changedContent: options.changedContent,
+                limitBytes: options.file.limitBytes.map { Int64($0) }))
     }
+
+    private func handle(_ event: DownloadMachine.Event) -> DownloadMachine.Action { machine.withLock { $0.handle(event) } }
 
     /// Returns the finished file.
     func perform() async throws -> DownloadedFile {
         meter.set(files.record.bytes, total: files.record.total)
+        try await waitWhilePaused()
+        var step = Step(action: handle(.ready(files.record)))
         while true {
-            try await download.control.waitWhilePaused { meter.enter(.paused) }
             do {
-                if case .complete(let response)? = try await download.control.untilPaused({ try await self.request() }) {
-                    return try await finish(response)
+                switch (step.action, step.response) {
+                case (.publish(let bytes), let response?):
+                    try await naming(response) { try await publish(bytes) }
+                    return file(bytes, response)
+                case (.verify(let digest, let bytes), let response?): step.action = try await verify(digest, bytes, response)
+                case (let action, _): step = try await perform(action)
                 }
-                try await keepBytes()
             } catch {
                 try? await keepBytes()
                 try Task.checkCancellation()
-                try await waitAfter(error)
+                step = Step(action: handle(.failure(error, random: settings.random())))
+                guard case .wait(let duration) = step.action else { throw error }
+                meter.enter(.waiting(duration, after: error))
             }
         }
     }
 
-    /// Writes the journal for all written bytes, even if the task is cancelled.
-    private func keepBytes() async throws {
-        try await files.checkpoint()
-        download.keep(files.record)
+    /// Performs an action before or between two requests.
+    private func perform(_ action: DownloadMachine.Action) async throws -> Step {
+        switch action {
+        case .send(let range):
+            let step = try await download.control.untilPaused { try await self.send(range) }
+            return step ?? Step(action: handle(.paused))
+        case .wait(let duration):
+            let clock = settings.clock
+            _ = try await download.control.untilPaused { try await clock.sleep(for: duration) }
+        default: try await keepBytes()
+        }
+        try await waitWhilePaused()
+        return Step(action: handle(.ready(files.record)))
     }
 
-    /// Waits before the next request, or throws the error if no further request is sent.
-    private func waitAfter(_ error: any Error) async throws {
-        let failures = state.withLock { state in state.budget.fail() ? state.budget.failures : nil }
-        guard !(error is TransferError), let failures,
-            let wait = settings.policy.wait(after: error, failures: failures, random: settings.random())
-        else { throw error }
-        meter.enter(.waiting(wait, after: error))
-        let clock = settings.clock
-        _ = try await download.control.untilPaused { try await clock.sleep(for: wait) }
+    private func waitWhilePaused() async throws { try await download.control.waitWhilePaused { meter.enter(.paused) } }
+
+    /// Writes the journal for all written bytes, even if the task is cancelled.
+    private func keepBytes() async throws {
+        try await files.checkpoint(isLast: true)
+        download.keep(files.record)
     }
 
     // MARK: A request
 
-    private func request() async throws -> Step {
-        let record = files.record
-        let range = state.withLock { $0.asksForWhole } ? nil : DownloadRule.range(after: record)
+    /// Sends a request, and performs the actions until the end of the body.
+    private func send(_ range: DownloadRange?) async throws -> Step {
         meter.enter(.connecting)
-        var request = try await settings.makeRequest(range == nil ? nil : record)
+        var request = try await settings.makeRequest(range == nil ? nil : files.record)
         try prepare(&request, range)
         let response = try await settings.sender.send(request)
         let head = DownloadRule.Head(
             response: response.head, bodyLength: response.body.expectedLength,
-            isDecoded: response.metadata.contentCoding != nil || !response.metadata.encodedFields.isEmpty,
+            isDecoded: response.metadata.isDecoded,
             isAccepted: response.metadata.isStatusAccepted || response.head.status.kind == .successful)
-        switch DownloadRule.decide(head, asked: range, record: record, now: HTTPDate(settings.now())) {
-        case .write(let start, let end, let record):
-            if start == 0, range != nil { try startAgain("the server sent the whole content", response) }
-            state.withLock { $0.asksForWhole = false }
-            return try await write(response, from: start, to: end, record: record)
-        case .complete:
-            response.discard()
-            return .complete(response)
-        case .startAgain(let reason):
-            response.discard()
-            try startAgain(reason.rawValue, response)
-            state.withLock { $0.asksForWhole = true }
-            return .goOn
+        switch handle(.head(head, at: HTTPDate(settings.now()))) {
+        case .write(let start, _, let record):
+            return Step(action: try await write(response, from: start, record: record), response: response)
         case .refuse: throw try await StatusError(reading: response)
-        case .fail(let reason):
+        case .fail(let code, let message):
             response.discard()
-            throw error(.unusablePart, reason.rawValue, response)
+            throw error(code, message, response)
+        case let action:
+            response.discard()
+            return Step(action: action, response: response)
         }
     }
 
-    /// Adds the request and the response to an error about the disk.
+    /// Adds the request and the response to an error about the space on the disk.
     private func naming(_ response: Response, _ work: () async throws -> Void) async throws {
         do {
             try await work()
+        } catch let error as FileWriteError where isErrorOfFullDisk(error.code) {
+            throw self.error(.noSpace, "the disk is full", response)
         } catch var error as TransferError {
             (error.request, error.response) = (response.request, response.head)
             throw error
@@ -116,17 +119,7 @@ final class DownloadRun: Sendable {
     }
 
     private func error(_ code: TransferError.Code, _ message: String, _ response: Response) -> TransferError {
-        TransferError(code, message, resumption: files.record, request: response.request, response: response.head)
-    }
-
-    /// Counts a start from the first byte.
-    ///
-    /// - Throws: ``TransferError`` if the options forbid the start, or the download has started again too often.
-    private func startAgain(_ reason: String, _ response: Response) throws {
-        guard settings.options.changedContent == .startAgain, state.withLock({ $0.budget.restart() }) else {
-            response.discard()
-            throw error(.changed, reason, response)
-        }
+        TransferError(code, message, resumption: .download(files.record), request: response.request, response: response.head)
     }
 
     private func prepare(_ request: inout Request, _ range: DownloadRange?) throws {
@@ -138,7 +131,7 @@ final class DownloadRun: Sendable {
             throw TransferError(.invalidRequest, "the request has the field \(name.rawName)", request: request)
         }
         // Offsets of a compressed body have no meaning for the file. See RFC 9110, section 14.
-        if !request.headers.contains(.acceptEncoding) { request.headers[.acceptEncoding] = "identity" }
+        request.prepareForLongCall()
         if settings.options.wantsDigest { request.headers[.wantReprDigest] = IntegrityDigest.wanted }
         if let range {
             request.headers[.range] = ByteRange.field([.from(range.offset)])
@@ -147,7 +140,6 @@ final class DownloadRun: Sendable {
             // Some servers compress a body although the request asks for `identity`.
             request.options.call.decodesUnrequestedCodings = true
         }
-        (request.options.timeout, request.options.attemptTimeout) = (.off, .off)
         if case .inherited = request.options.phaseTimeouts {
             let idle = settings.policy.idleTimeout
             request.options.phaseTimeouts = .use(PhaseTimeouts(firstByte: idle, idleRead: idle, clock: settings.clock))
@@ -156,49 +148,35 @@ final class DownloadRun: Sendable {
 
     // MARK: The body
 
-    private func write(_ response: Response, from start: Int64, to end: Int64?, record: DownloadResumption) async throws -> Step {
-        let body = response.body
-        let iterator = body.makeSharedIterator()
-        if let limitBytes, record.total ?? 0 > limitBytes { throw tooLarge(limitBytes, response) }
+    private func write(_ response: Response, from start: Int64, record: DownloadResumption) async throws -> DownloadMachine.Action {
+        let iterator = response.body.makeSharedIterator()
         try await naming(response) { try await files.begin(record, at: start) }
         meter.begin(at: start, total: record.total)
         let (clock, opened) = (settings.clock, files)
-        let written = try await withThrowingTaskGroup(of: Int64?.self) { group in
-            group.addTask { try await self.copy(iterator, from: start, to: end, response) }
-            group.addTask {
+        try await firstOf(
+            { try await self.copy(iterator, from: start, response) },
+            {
                 while true {
                     try await clock.sleep(for: Self.checkpointInterval)
-                    try await opened.checkpoint()
+                    try await self.naming(response) { try await opened.checkpoint() }
                 }
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
-        }
-        guard let written else { return .goOn }
-        if let total = record.total { return written == total ? .complete(response) : .goOn }
-        // Without a total, the end of a whole body is the end of the content. After a part, the next request shows whether there is more.
-        guard start == 0 else { return .goOn }
-        files.setTotal(written)
-        return .complete(response)
+            })
+        let action = handle(.end)
+        guard case .reportLoss(let message) = action else { return action }
+        throw TransportError(
+            .connectionLost, phase: .body, message: message, request: response.request, response: response.head, delivery: .sent)
     }
 
-    /// Copies the body to the file, and returns the offset after its last byte.
+    /// Copies the body to the file.
     ///
     /// If the body breaks off, the bytes that have arrived are written before the error is thrown.
-    private func copy(
-        _ body: ResponseBody.SharedIterator, from start: Int64, to end: Int64?, _ response: Response
-    ) async throws -> Int64 {
+    private func copy(_ body: ResponseBody.SharedIterator, from start: Int64, _ response: Response) async throws {
         var (offset, gathered) = (start, Data())
         do {
             while let chunk = try await body.next() {
-                let next = offset + Int64(gathered.count) + Int64(chunk.count)
-                if let end, next > end {
-                    throw error(.unusablePart, "the body is longer than the head of the response says", response)
-                }
-                if let limitBytes, next > limitBytes { throw tooLarge(limitBytes, response) }
+                if case .fail(let code, let message) = handle(.bytes(chunk.count)) { throw error(code, message, response) }
                 if gathered.isEmpty { gathered = chunk } else { gathered.append(chunk) }
                 meter.record(chunk.count)
-                state.withLock { $0.budget.record(Int64(chunk.count)) }
                 guard gathered.count >= Self.writeBytes else { continue }
                 let (data, start) = (gathered, offset)
                 try await naming(response) { try await files.write(data, at: start) }
@@ -214,35 +192,27 @@ final class DownloadRun: Sendable {
         }
         let (data, last) = (gathered, offset)
         try await naming(response) { try await files.write(data, at: last) }
-        offset += Int64(gathered.count)
-        if let end, offset < end {
-            throw TransportError(
-                .connectionLost, phase: .body,
-                message: "the body ended after \((offset - start).counted("byte")) of \((end - start).counted("byte"))",
-                request: response.request, response: response.head, delivery: .sent)
-        }
-        return offset
-    }
-
-    private func tooLarge(_ limitBytes: Int64, _ response: Response) -> TransferError {
-        error(.tooLarge, "the content has more than \(limitBytes.counted("byte"))", response)
     }
 
     // MARK: The end
 
-    private func finish(_ response: Response) async throws -> DownloadedFile {
-        let record = files.record
-        if let digest = record.digest {
-            meter.enter(.verifying)
-            if let actual = try await files.digest(by: digest.algorithm), actual != digest {
-                try await files.reject()
-                throw error(.digestMismatch, "expected \(digest), got \(actual)", response)
-            }
-        }
+    private func verify(_ digest: IntegrityDigest, _ bytes: Int64, _ response: Response) async throws -> DownloadMachine.Action {
+        meter.enter(.verifying)
+        files.setTotal(bytes)
+        let action = handle(.digest(try await files.digest(by: digest.algorithm)))
+        guard case .reject(let message) = action else { return action }
+        try await files.reject()
+        throw error(.digestMismatch, message, response)
+    }
+
+    private func publish(_ bytes: Int64) async throws {
+        files.setTotal(bytes)
         try await files.publish(options: settings.options.file)
         download.keep(nil)
-        meter.set(record.bytes, total: record.bytes)
-        return DownloadedFile(
-            url: url, bytes: record.bytes, head: response.head, request: response.request, metadata: response.metadata)
+        meter.set(bytes, total: bytes)
+    }
+
+    private func file(_ bytes: Int64, _ response: Response) -> DownloadedFile {
+        DownloadedFile(url: url, bytes: bytes, head: response.head, request: response.request, metadata: response.metadata)
     }
 }

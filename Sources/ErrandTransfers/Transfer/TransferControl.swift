@@ -21,14 +21,11 @@ final class TransferControl: Sendable {
     /// Returns the result of `work`; `nil` if the transfer was paused. If the transfer was paused, `work` was cancelled, and has ended.
     func untilPaused<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value? {
         let isPaused = isPaused
-        return try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await work() }
-            group.addTask {
+        return try await firstOf(
+            { try await work() },
+            {
                 for await value in isPaused.values() where value { return nil }
                 throw CancellationError()
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
-        }
+            })
     }
 }

@@ -41,7 +41,7 @@ final class TransferMeter: Sendable {
         }
     }
 
-    /// Enters the phase `transferring`, with the number of bytes that the file has, and the total number of bytes.
+    /// Enters the phase `transferring`, with the number of bytes before the body, and the total number of bytes.
     func begin(at bytes: Int64, total: Int64?) {
         report { state in
             (state.phase, state.bytes, state.total) = (.transferring, bytes, total)

@@ -6,9 +6,8 @@ public import ErrandCore
 /// let download = Download(request, to: url, over: stack, policy: TransferPolicy(maxFailures: 3, idleTimeout: .seconds(20)))
 /// ```
 ///
-/// A transfer continues after a transient error, such as a lost connection or a timeout, and after the statuses in ``statuses``. A transfer
-/// also continues after a temporary refusal by a layer, such as an open circuit. After any other failure, the call fails. A later call can
-/// resume the transfer.
+/// A transfer continues after each ``/ErrandCore/TemporaryFailure``: a lost connection, a timeout, one of the ``statuses``, or a refusal by
+/// `rateLimit` or `circuitBreaker`. After any other failure, the call fails. A later call can resume the transfer.
 public struct TransferPolicy: Sendable {
     /// The largest number of successive failures without progress. 64 KiB of new bytes are progress, and reset the count.
     public var maxFailures: Int
@@ -55,15 +54,7 @@ public struct TransferPolicy: Sendable {
     ///   - failures: the number of successive failures without progress, at least 1.
     ///   - random: a number from 0 up to, but not including, 1.
     func wait(after error: any Error, failures: Int, random: Double) -> Duration? {
-        let own = jitter.applied(to: backoff.delay(afterAttempt: failures), random: random)
-        switch error {
-        case let error as StatusError:
-            guard statuses.contains(error.status), error.retryAfter ?? .zero <= maxRetryAfter else { return nil }
-            return max(own, error.retryAfter ?? .zero)
-        case let error as any TemporaryRefusal:
-            guard error.retryAfter ?? .zero <= maxRetryAfter else { return nil }
-            return max(own, error.retryAfter ?? .zero)
-        default: return error.isTransient ? own : nil
-        }
+        guard let failure = TemporaryFailure(error, statuses: statuses) else { return nil }
+        return backoff.wait(afterAttempt: failures, jitter: jitter, retryAfter: failure.retryAfter, atMost: maxRetryAfter, random: random)
     }
 }

@@ -1,3 +1,5 @@
+internal import ErrandCore
+
 /// The rate of a transfer: an average in which recent bytes count more, with a time constant of 5 s.
 struct TransferRate: Sendable {
     /// The time constant of the average.
@@ -34,15 +36,6 @@ struct TransferRate: Sendable {
     func bytesPerSecond(at time: Duration) -> Double? {
         guard let start, let average, time - start >= Self.settling else { return nil }
         return average
-    }
-
-    /// Returns e to the power of a number that is at most 0. The module does not import the C library for one function.
-    private func exponential(_ power: Double) -> Double {
-        // e^x = (e^(x / 1024))^1024. For the small power, four terms of the series are precise enough.
-        let small = max(power, -60) / 1_024
-        var value = 1 + small * (1 + small / 2 * (1 + small / 3))
-        for _ in 0..<10 { value *= value }
-        return value
     }
 
     /// Returns a rate in words: `950 B/s`, `1.2 kB/s`, `34 MB/s`. 1 kB is 1,000 bytes.

@@ -15,7 +15,7 @@ public struct TransferState: Sendable, CustomStringConvertible {
         case idle
         /// The transfer prepares or sends a request, or waits for the head of the response.
         case connecting
-        /// Bytes of the body are transferred.
+        /// Bytes of the content are transferred.
         case transferring
         /// The last request failed with this error. The next request is sent after this wait.
         case waiting(Duration, after: any Error)
@@ -53,7 +53,7 @@ public struct TransferState: Sendable, CustomStringConvertible {
 
     /// The phase.
     public let phase: Phase
-    /// The bytes of the file that have been transferred, including the bytes of earlier runs.
+    /// The bytes of the content that have been transferred, including the bytes of earlier runs.
     public let progress: TransferProgress
     /// The rate of the last seconds, in bytes per second. `nil` in the first 2 s of a connection, and while no bytes are transferred.
     public let bytesPerSecond: Double?

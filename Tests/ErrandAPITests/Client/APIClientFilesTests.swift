@@ -1,7 +1,6 @@
 import Errand
 import ErrandTesting
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -9,15 +8,9 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct APIClientFilesTests {
     private let folder: TestFolder
     private var target: URL { URL(fileURLWithPath: folder.file("a.zip")) }
-    private let reports = Reports()
+    private let reports = RecordingList<TransferProgress>()
 
     init() throws { folder = try TestFolder("client-files") }
-
-    private final class Reports: Sendable {
-        private let state = Mutex<[TransferProgress]>([])
-        var all: [TransferProgress] { state.withLock { $0 } }
-        func record(_ progress: TransferProgress) { state.withLock { $0.append(progress) } }
-    }
 
     @MainActor private final class ProgressBar {
         var fraction = 0.0

@@ -8,13 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct EventStreamTests {
     private let simulation = Simulation()
     private var clock: ManualClock { simulation.clock }
-    private let states = States()
-
-    private final class States: Sendable {
-        private let state = Mutex<[String]>([])
-        var all: [String] { state.withLock { $0 } }
-        func record(_ new: EventStreamState) { state.withLock { $0.append("\(new)") } }
-    }
+    private let states = RecordingList<EventStreamState>()
+    private var stateTexts: [String] { states.all.map { "\($0)" } }
 
     private let fields: HTTPFields = [.contentType: "text/event-stream"]
 
@@ -78,7 +73,7 @@ import Testing
         #expect(received.map(\.lastEventID) == ["1", "1", "1", "", ""])
         #expect(lastEventIDs(stub) == [nil, "1", "1", nil, nil])
         let once = ["connecting", "open", "waiting for 3.5 s"]
-        #expect(states.all == once + once + once + once + ["connecting", "closed"])
+        #expect(stateTexts == once + once + once + once + ["connecting", "closed"])
         #expect(stub.openBodyCount == 0)
     }
 
@@ -142,7 +137,7 @@ import Testing
         let (client, _) = client(stream("retry: 10000\n\n"), stream("retry: 20\n\nretry: 30\ndata: a\n\n"), stream(""), gone)
         let policy = EventStreamPolicy(backoff: .immediate, silenceTimeout: nil)
         #expect(try await all(events(client, policy: policy)).count == 1)
-        #expect(states.all.filter { $0.hasPrefix("waiting") } == ["waiting for 10 s", "waiting for 30 ms", "waiting for 30 ms"])
+        #expect(stateTexts.filter { $0.hasPrefix("waiting") } == ["waiting for 10 s", "waiting for 30 ms", "waiting for 30 ms"])
     }
 
     @Test func aLostConnectionDropsTheEventThatIsNotComplete() async throws {
@@ -158,7 +153,7 @@ import Testing
         ) { $0.retry(clock: ManualClock()) }
         #expect(try await all(events(client)).map(\.data) == ["a"])
         #expect(stub.requests.count == 4, "the stack's retry leaves it alone")
-        #expect(states.all.filter { $0.hasPrefix("waiting") } == ["waiting for 1 min", "waiting for 4 s", "waiting for 3.5 s"])
+        #expect(stateTexts.filter { $0.hasPrefix("waiting") } == ["waiting for 1 min", "waiting for 4 s", "waiting for 3.5 s"])
     }
 
     @Test(arguments: [400, 401, 404, 410, 304]) func anyOtherStatusIsFinal(_ code: Int) async throws {
@@ -166,7 +161,7 @@ import Testing
         let error = await #expect(throws: StatusError.self) { try await all(events(client)) }
         #expect(error?.status.code == code && error?.bodyPrefix == Data("no".utf8))
         #expect(stub.requests.count == 1)
-        #expect(states.all == ["connecting", "closed"])
+        #expect(stateTexts == ["connecting", "closed"])
     }
 
     @Test(
@@ -258,7 +253,7 @@ import Testing
         let (client, stub) = client(.status(.init(code: code), headers: [.retryAfter: "60"]), stream("data: a\n\n"))
         #expect(try await all(events(client, chat)).map(\.data) == ["a"])
         #expect(stub.requests.map(\.text) == Array(repeating: #"{"q":"why"}"#, count: 2))
-        #expect(states.all == ["connecting", "waiting for 1 min", "connecting", "open", "closed"])
+        #expect(stateTexts == ["connecting", "waiting for 1 min", "connecting", "open", "closed"])
     }
 
     @Test func aRepeatedlyRefusedPostIsSentUpToTheLimitOfThePolicy() async throws {
@@ -274,7 +269,7 @@ import Testing
         let (client, stub) = client(.status(.init(code: code), headers: headers))
         let error = await #expect(throws: StatusError.self) { try await all(events(client, chat)) }
         #expect(error?.status.code == code && stub.requests.count == 1)
-        #expect(states.all == ["connecting", "closed"])
+        #expect(stateTexts == ["connecting", "closed"])
     }
 
     @Test func everyMethodCanReceiveEvents() async throws {
@@ -320,7 +315,7 @@ import Testing
             request, policy: EventStreamPolicy(silenceTimeout: nil), clock: clock, random: { 0.5 }, onState: states.record)
         let error = await #expect(throws: TransportError.self) { try await all(stream) }
         #expect(error?.code == .timedOut && stub.requests.count == 3)
-        #expect(states.all.last == "closed")
+        #expect(stateTexts.last == "closed")
     }
 
     /// The app's own limit refuses a connection for now: that does not end the stream.
@@ -331,7 +326,7 @@ import Testing
         let start = clock.now
         #expect(try await all(events(client)).map(\.data) == ["a", "b"])
         #expect(stub.requests.count == 3 && start.duration(to: clock.now) >= .seconds(200))
-        #expect(states.all.contains { $0.contains("refused by the rate limit") || $0.contains("waiting") })
+        #expect(stateTexts.contains { $0.contains("refused by the rate limit") || $0.contains("waiting") })
     }
 
     @Test func anOpenCircuitDelaysTheNextConnection() async throws {
@@ -343,6 +338,33 @@ import Testing
         let start = clock.now
         #expect(try await all(events(client)).map(\.data) == ["a", "b"])
         #expect(stub.requests.count == 4 && start.duration(to: clock.now) >= .seconds(50))
+    }
+
+    /// The network fails while a new token is fetched for the next connection.
+    @Test func aRefreshWithoutNetworkDelaysTheNextConnection() async throws {
+        let refresh = FailedRefresh(decidingFailure: lost())
+        let (client, stub) = client(stream("data: a\n\n"), .failure(refresh), stream("data: b\n\n"), gone)
+        #expect(try await all(events(client)).map(\.data) == ["a", "b"] && stub.requests.count == 4)
+        let (signedOut, once) = self.client(stream("data: a\n\n"), .failure(FailedRefresh(decidingFailure: nil)))
+        await #expect(throws: FailedRefresh.self) { try await all(events(signedOut)) }
+        #expect(once.requests.count == 2)
+    }
+
+    private struct FailedRefresh: DependentFailure {
+        var request: Request?
+        var decidingFailure: (any RequestFailure)?
+        var attempts: [AttemptRecord] = []
+        var phase: ExchangePhase { .queue }
+        var delivery: Delivery { .notSent }
+        var description: String { "no token" }
+    }
+
+    /// The same request would get the same 504, because the request allows only a stored response.
+    @Test func the504OfACacheEndsTheStream() async throws {
+        let (client, stub) = client(stream("data: a\n\n")) { $0.cache(in: .memory) }
+        let stored = Endpoint<Void>.get("/prices", headers: [.cacheControl: "only-if-cached"])
+        let error = await #expect(throws: StatusError.self) { try await all(events(client, stored)) }
+        #expect(error?.status == .gatewayTimeout && stub.requests.isEmpty && stateTexts == ["connecting", "closed"])
     }
 
     /// The response of a load balancer whose server starts again, or of a proxy that has lost its server.
@@ -416,7 +438,7 @@ import Testing
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(stub.openBodyCount == 0 && clock.sleeperCount == 0)
-            #expect(states.all.last == "closed")
+            #expect(stateTexts.last == "closed")
         }
     }
 
@@ -428,7 +450,7 @@ import Testing
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(stub.requests.count == 1 && clock.sleeperCount == 0)
-        #expect(states.all == ["connecting", "waiting for 3.5 s", "closed"])
+        #expect(stateTexts == ["connecting", "waiting for 3.5 s", "closed"])
     }
 
     @Test func aReaderThatStopsClosesTheConnection() async throws {
@@ -438,14 +460,14 @@ import Testing
             break
         }
         #expect(stub.openBodyCount == 0)
-        #expect(states.all == ["connecting", "open", "closed"])
+        #expect(stateTexts == ["connecting", "open", "closed"])
     }
 
     @Test func eachReaderOpensItsOwnConnectionWithTheFirstRead() async throws {
         let (client, stub) = client(silentStream("data: a\n\n"))
         let stream = events(client)
         var (first, second) = (stream.makeAsyncIterator(), stream.makeAsyncIterator())
-        #expect(stub.requests.isEmpty && states.all.isEmpty)
+        #expect(stub.requests.isEmpty && stateTexts.isEmpty)
         #expect(try await first.next()?.data == "a")
         #expect(try await second.next()?.data == "a")
         #expect(stub.requests.count == 2 && stub.openBodyCount == 2)

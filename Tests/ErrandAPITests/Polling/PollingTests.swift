@@ -270,6 +270,24 @@ import Testing
         await #expect(throws: ResponseDecodingError.self) { try await self.client(text).poll(job, clock: clock) }
     }
 
+    /// A layer of the client refuses a request for some time. Polling continues when the layer accepts requests again.
+    @Test func aRefusalByALayerIsTolerated() async throws {
+        let stub = StubTransport(Stub().responds(running(), done()), Stub(.post, "/v1/reports").responds(done()))
+        let stack = stub.rateLimit(RateLimit(1, per: .seconds(100)), maxWait: .zero, clock: clock).server("https://a.example/v1")
+        let policy = PollingPolicy(jitter: .none, timeout: nil)
+        let start = clock.now
+        _ = try await simulation.complete { [job, clock] in
+            try await APIClient(stack).poll(job, policy: policy, until: { $0.value.state == "done" }, clock: clock)
+        }
+        #expect(stub.requests.count == 2 && start.duration(to: clock.now) == .seconds(100))
+        // The refused POST was not sent. Therefore, polling sends the POST.
+        let report = Endpoint<Job>.post("/reports", body: .none)
+        _ = try await simulation.complete { [clock] in try await APIClient(stack).poll(report, policy: policy, clock: clock) }
+        #expect(stub.requests.count == 3 && start.duration(to: clock.now) == .seconds(200))
+        let impatient = PollingPolicy(jitter: .none, timeout: nil, maxFailures: 0)
+        await #expect(throws: RateLimitError.self) { try await APIClient(stack).poll(report, policy: impatient, clock: clock) }
+    }
+
     /// A wait that no clock can count does not end the polling.
     @Test(arguments: [Duration.seconds(Int64.max), Duration(attoseconds: .max), .zero - .seconds(Int64.max)])
     func longWaitsAreBounded(wait: Duration) {

@@ -2,7 +2,7 @@
 import Errand
 import ErrandTesting
 import Foundation
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import ErrandCore
@@ -91,8 +91,8 @@ import Testing
     @Test func onlyTheAccountOfAJarIsDurable() async throws {
         let ada = CredentialIdentity(scheme: "shop", account: "ada")
         for (account, isDurable) in [(nil, false), (ada, true)] as [(CredentialIdentity?, Bool)] {
-            let identities = IdentityList()
-            let stack = Self.server { identities.append($0.options.credentialIdentity) }.cookies(CookieJar(account: account))
+            let identities = RecordingList<CredentialIdentity?>()
+            let stack = Self.server { identities.record($0.options.credentialIdentity) }.cookies(CookieJar(account: account))
             _ = try await get("/in/ada", stack)
             _ = try await get("/page", stack)
             let seen = identities.all
@@ -102,8 +102,8 @@ import Testing
     }
 
     @Test func theIdentityOfTheRequestTakesPrecedence() async throws {
-        let identities = IdentityList()
-        let stack = Self.server { identities.append($0.options.credentialIdentity) }.cookies(CookieJar())
+        let identities = RecordingList<CredentialIdentity?>()
+        let stack = Self.server { identities.record($0.options.credentialIdentity) }.cookies(CookieJar())
         _ = try await get("/in/ada", stack)
         var request = try Request(.get, url: "https://a.example/page")
         request.options.credentialIdentity = CredentialIdentity(scheme: "own", account: "bob")
@@ -129,14 +129,5 @@ import Testing
         #expect(!Self.server().cookies(CookieJar()).cache(in: .memory).orderProblems.isEmpty)
         #expect(Self.server().cache(in: .memory).cookies(CookieJar()).orderProblems.isEmpty)
     }
-}
-
-/// The identities that a server has seen.
-private final class IdentityList: Sendable {
-    private let identities = Mutex<[CredentialIdentity?]>([])
-
-    var all: [CredentialIdentity?] { identities.withLock { $0 } }
-
-    func append(_ identity: CredentialIdentity?) { identities.withLock { $0.append(identity) } }
 }
 #endif

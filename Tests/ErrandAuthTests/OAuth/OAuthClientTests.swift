@@ -436,6 +436,30 @@ import _CryptoExtras
         #expect(form(stub.requests[1])["device_code"] == "dc")
     }
 
+    /// A layer of the client refuses a request for some time.
+    @Test func aDeviceWaitsForALayerThatRefusesTheRequest() async throws {
+        let clock = ManualClock()
+        let start = clock.now
+        let stub = StubTransport(
+            Stub(.post, "/device").responds(
+                .json(
+                    ["device_code": "dc", "user_code": "AB-CD", "verification_uri": "https://auth.example/d", "interval": 2] as JSONValue)),
+            Stub(.post, "/token").responds(.failure(Refusal()), token()))
+        let client = client(stub)
+        let authorization = try await client.deviceAuthorization()
+        _ = try await clock.advancingToSleepers { try await client.token(for: authorization, clock: clock) }
+        #expect(start.duration(to: clock.now) == .seconds(6))
+    }
+
+    private struct Refusal: TemporaryRefusal {
+        var request: Request?
+        var retryAfter: Duration?
+        var attempts: [AttemptRecord] = []
+        var phase: ExchangePhase { .queue }
+        var delivery: Delivery { .notSent }
+        var description: String { "refused" }
+    }
+
     @Test func aDeviceDoesNotWaitForACertificateThatIsNotValid() async throws {
         let clock = ManualClock()
         let stub = StubTransport(

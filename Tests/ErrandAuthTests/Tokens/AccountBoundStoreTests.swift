@@ -46,12 +46,12 @@ private final class SharedStore: AccountBoundStore {
 /// Responds from the store if the store has a response.
 private struct CachingMiddleware: HTTPMiddleware {
     let store: SharedStore
-    let hits: Hits
+    let hits: Counter
 
     func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
         let (identity, url) = (request.options.credentialIdentity, request.head.path ?? "")
         if let stored = store.value(identity, url) {
-            hits.count()
+            hits.add()
             return Response(head: HTTPResponse(status: .ok), data: Data(stored.utf8), request: request)
         }
         let response = try await next.send(request)
@@ -62,12 +62,6 @@ private struct CachingMiddleware: HTTPMiddleware {
 }
 
 /// The number of requests that a store has answered.
-private final class Hits: Sendable {
-    private let value = Atomic(0)
-    var total: Int { value.load(ordering: .relaxed) }
-    func count() { value.add(1, ordering: .relaxed) }
-}
-
 @Suite(.timeLimit(.minutes(5))) struct AccountBoundStoreTests {
     private func source(_ name: String, account: String?) -> TokenSource {
         TokenSource(AccessToken("token-of-\(name)"), account: account) { _ in throw CancellationError() }
@@ -85,7 +79,7 @@ private final class Hits: Sendable {
         let store = SharedStore()
         let server = StubTransport(
             Stub().responds(.custom { request in (HTTPResponse(status: .ok), Data((request.headers[.authorization] ?? "").utf8)) }))
-        let hits = Hits()
+        let hits = Counter()
         var wrong = 0
         for run in 0..<1_000 {
             // Each run is a process: its sources are new.
@@ -98,17 +92,17 @@ private final class Hits: Sendable {
                 if try await response.body.collect(upTo: 100) != Data("Bearer token-of-\(name)".utf8) { wrong += 1 }
             }
         }
-        #expect(wrong == 0 && hits.total == 9_990 && server.requests.count == 10 && store.keys.count == 10)
+        #expect(wrong == 0 && hits.value == 9_990 && server.requests.count == 10 && store.keys.count == 10)
     }
 
     @Test func aVolatileIdentityReachesNoDurableStore() async throws {
-        let (store, hits) = (SharedStore(), Hits())
+        let (store, hits) = (SharedStore(), Counter())
         let server = StubTransport(Stub().responds(.status(.ok, text: "private")))
         for _ in 0..<3 {
             let stack = server.wrapped(by: CachingMiddleware(store: store, hits: hits)).authenticate(.bearer(source("joe", account: nil)))
             _ = try await stack.send(try Request(.get, url: "https://a.example/"))
         }
-        #expect(store.keys.isEmpty && hits.total == 0 && server.requests.count == 3)
+        #expect(store.keys.isEmpty && hits.value == 0 && server.requests.count == 3)
     }
 
     @Test func aSchemeIsDurableOnlyWithTheNameOfAnAccount() async throws {

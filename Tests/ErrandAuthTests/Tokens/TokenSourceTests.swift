@@ -11,31 +11,24 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct TokenSourceTests {
     private func request() throws -> Request { try Request(.get, url: "https://a.example/x") }
 
-    /// A clock for dates.
-    private final class Dates: Sendable {
-        private let date = Mutex(Date(timeIntervalSince1970: 1_000_000))
-        var now: Date { date.withLock { $0 } }
-        func advance(by seconds: Double) { date.withLock { $0 += seconds } }
-    }
-
     // MARK: The time of a refresh
 
     @Test func aTokenIsRefreshedBeforeItExpiresWhileItIsStillUsed() async throws {
-        let dates = Dates()
+        let dates = ManualDate()
         let counter = Counter()
         let tokens = TokenSource(
-            AccessToken("0", expiresAt: dates.now + 3_600, refreshToken: "r"), now: { dates.now }, random: { 0.999 },
-            refresh: { _ in AccessToken("\(counter.add())", expiresAt: dates.now + 3_600) })
+            AccessToken("0", expiresAt: dates.date + 3_600, refreshToken: "r"), now: { dates.date }, random: { 0.999 },
+            refresh: { _ in AccessToken("\(counter.add())", expiresAt: dates.date + 3_600) })
         // A tenth of its life is 360 s; with jitter, up to 180 s more.
-        dates.advance(by: 3_600 - 541)
+        dates.move(bySeconds: 3_600 - 541)
         #expect(try await tokens.token().value == "0")
         #expect(counter.value == 0)
-        dates.advance(by: 2)
+        dates.move(bySeconds: 2)
         #expect(try await tokens.token().value == "0")
         await eventually { tokens.current?.value == "1" }
         #expect(tokens.current?.refreshToken == "r")
         // If the token has expired, requests wait for the refresh.
-        dates.advance(by: 3_601)
+        dates.move(bySeconds: 3_601)
         #expect(try await tokens.token().value == "2")
     }
 
@@ -51,23 +44,23 @@ import Testing
     }
 
     @Test func aFailedBackgroundRefreshIsRetriedLater() async throws {
-        let dates = Dates()
+        let dates = ManualDate()
         let counter = Counter()
         let tokens = TokenSource(
-            AccessToken("0", expiresAt: dates.now + 1_000), now: { dates.now }, random: { 0 },
+            AccessToken("0", expiresAt: dates.date + 1_000), now: { dates.date }, random: { 0 },
             refresh: { _ in
                 if counter.add() == 1 { throw TestError() }
-                return AccessToken("new", expiresAt: dates.now + 1_000)
+                return AccessToken("new", expiresAt: dates.date + 1_000)
             })
         let first = try await tokens.issue(by: nil, for: nil)
-        dates.advance(by: 901)
+        dates.move(bySeconds: 901)
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
         await eventually { counter.value == 1 }
         // A request whose token was refused waits for the end of that refresh.
         await #expect(throws: AuthenticationError.self) { try await tokens.issue(refusing: first, by: nil, for: nil) }
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
         #expect(counter.value == 1)
-        dates.advance(by: 30)
+        dates.move(bySeconds: 30)
         #expect(try await tokens.token().value == "0")
         await eventually { tokens.current?.value == "new" }
     }
@@ -90,11 +83,11 @@ import Testing
     }
 
     @Test func refreshesAreLimitedToFiveInThirtySeconds() async throws {
-        let dates = Dates()
+        let dates = ManualDate()
         let counter = Counter()
         let stub = StubTransport(Stub().responds(.status(.unauthorized)))
         let tokens = TokenSource(
-            AccessToken("0"), now: { dates.now }, refresh: { _ in AccessToken("\(counter.add())") })
+            AccessToken("0"), now: { dates.date }, refresh: { _ in AccessToken("\(counter.add())") })
         let stack = stub.authenticate(.bearer(tokens))
         // The server also refuses each new token. A call refreshes the token once, and ends with the response.
         for number in 1...5 {
@@ -105,18 +98,18 @@ import Testing
         let error = await #expect(throws: AuthenticationError.self) { try await stack.send(try request()) }
         #expect(error?.code == .tooManyRefreshes && error?.response?.status == .unauthorized)
         #expect(counter.value == 5)
-        dates.advance(by: 31)
+        dates.move(bySeconds: 31)
         #expect(try await stack.send(try request()).status == .unauthorized)
         #expect(counter.value == 6)
     }
 
     /// The clock of this machine is a day ahead.
     @Test func anAlreadyExpiredTokenIsUsed() async throws {
-        let dates = Dates()
+        let dates = ManualDate()
         let counter = Counter()
         let stub = StubTransport(Stub().responds(.status(.ok), .status(.ok), .status(.unauthorized), .status(.ok)))
-        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast), now: { dates.now }) { _ in
-            AccessToken("\(counter.add())", expiresAt: dates.now - 82_800)
+        let tokens = TokenSource(AccessToken("0", expiresAt: .distantPast), now: { dates.date }) { _ in
+            AccessToken("\(counter.add())", expiresAt: dates.date - 82_800)
         }
         let stack = stub.authenticate(.bearer(tokens))
         for _ in 0..<3 { #expect(try await stack.send(try request()).status == .ok) }
@@ -291,22 +284,22 @@ import Testing
 
     /// A server that gives no refresh token: the access token is good until it expires.
     @Test func aTokenThatCannotBeRefreshedIsUsedToItsEnd() async throws {
-        let dates = Dates()
+        let dates = ManualDate()
         let counter = Counter()
         let store = MemoryTokenStore()
         let tokens = TokenSource(
-            store: store, now: { dates.now }, random: { 0 },
+            store: store, now: { dates.date }, random: { 0 },
             refresh: { _ in
                 counter.add()
                 throw Self.refused
             })
-        try await tokens.signIn(AccessToken("0", expiresAt: dates.now + 1_000))
-        dates.advance(by: 950)
+        try await tokens.signIn(AccessToken("0", expiresAt: dates.date + 1_000))
+        dates.move(bySeconds: 950)
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
         await eventually { counter.value == 1 }
         for _ in 0..<20 { #expect(try await tokens.token().value == "0") }
         #expect(counter.value == 1 && store.load()?.value == "0")
-        dates.advance(by: 51)
+        dates.move(bySeconds: 51)
         let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
         #expect(error?.code == .refreshRefused && tokens.current == nil && store.load() == nil && counter.value == 2)
     }
@@ -398,14 +391,14 @@ import Testing
     }
 
     @Test func aTokenThatAServerHasRefusedIsDroppedWithItsRefresh() async throws {
-        let dates = Dates()
+        let dates = ManualDate()
         let counter = Counter()
-        let tokens = TokenSource(AccessToken("0", expiresAt: dates.now + 1_000), now: { dates.now }, random: { 0 }) { _ in
+        let tokens = TokenSource(AccessToken("0", expiresAt: dates.date + 1_000), now: { dates.date }, random: { 0 }) { _ in
             counter.add()
             throw Self.refused
         }
         let first = try await tokens.issue(by: nil, for: nil)
-        dates.advance(by: 950)
+        dates.move(bySeconds: 950)
         _ = try await tokens.token()
         await eventually { counter.value == 1 }
         #expect(tokens.current?.value == "0")
@@ -628,21 +621,21 @@ import Testing
     /// If the server rotates refresh tokens, a refresh token that is used twice ends the session.
     @Test func noRefreshTokenIsUsedTwiceWhileTheStoreIsFull() async throws {
         let store = RecordingTokenStore()
-        let dates = Dates()
+        let dates = ManualDate()
         let used = Mutex<[String?]>([])
-        let tokens = TokenSource(store: store, now: { dates.now }, random: { 0 }) { old in
+        let tokens = TokenSource(store: store, now: { dates.date }, random: { 0 }) { old in
             let isFirst = used.withLock { used in
                 defer { used.append(old.refreshToken) }
                 return !used.contains(old.refreshToken)
             }
             guard isFirst else { throw Self.refused }
             let next = old.value == "0" ? "1" : "2"
-            return AccessToken(next, expiresAt: dates.now + 1_000, refreshToken: "r" + next)
+            return AccessToken(next, expiresAt: dates.date + 1_000, refreshToken: "r" + next)
         }
-        try await tokens.signIn(AccessToken("0", expiresAt: dates.now + 1_000, refreshToken: "r0"))
+        try await tokens.signIn(AccessToken("0", expiresAt: dates.date + 1_000, refreshToken: "r0"))
         await store.failSaves(.max)
         // Valid, and due.
-        dates.advance(by: 901)
+        dates.move(bySeconds: 901)
         #expect(try await tokens.token().value == "0")
         await tokens.finish()
         #expect(used.withLock { $0 } == ["r0"])
@@ -651,7 +644,7 @@ import Testing
             await tokens.finish()
         }
         // Expired.
-        dates.advance(by: 100)
+        dates.move(bySeconds: 100)
         for _ in 0..<5 {
             let error = await #expect(throws: AuthenticationError.self) { try await tokens.token() }
             #expect(error?.code == .storeFailed)
@@ -661,7 +654,7 @@ import Testing
         await store.failSaves(0)
         #expect(try await tokens.token().value == "1")
         #expect(await store.token?.refreshToken == "r1")
-        dates.advance(by: 1_001)
+        dates.move(bySeconds: 1_001)
         #expect(try await tokens.token().value == "2")
         #expect(used.withLock { $0 } == ["r0", "r1"])
     }

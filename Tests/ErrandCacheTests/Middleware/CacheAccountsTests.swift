@@ -3,6 +3,8 @@ import ErrandTesting
 import HTTPTypes
 import Testing
 
+import func TestSupport.eventually
+
 @testable import ErrandCache
 
 /// Accounts that use one store at the same time, in random order, and sign out in between.
@@ -43,7 +45,7 @@ import Testing
             return try await group.reduce(0, +)
         }
         #expect(hits > 5000)
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         for (_, identity) in Self.accounts { try await cache.store.forget(identity) }
         #expect(try await cache.store.usage.entries == 0, "each entry belongs to an account")
     }

@@ -1,8 +1,12 @@
 import ErrandCore
+import ErrandTesting
 import Foundation
 import HTTPTypes
-import Synchronization
 import Testing
+
+import class TestSupport.ScriptedBodySource
+import class TestSupport.Watched
+import func TestSupport.eventually
 
 @testable import ErrandCache
 
@@ -45,27 +49,27 @@ import Testing
 
     @Test(arguments: behaviors, StoreKind.allCases) func theCacheDoesWhatOtherCachesDo(_ behavior: Behavior, _ kind: StoreKind) async throws
     {
-        let finishedSteps = Mutex(0)
+        let finishedSteps = Watched(0)
         let cache = CachedOrigin(in: kind.store) { request, number in
             let reply = behavior.replies[min(number, behavior.replies.count) - 1]
             let status = reply.status ?? 200
             if reply.delay != nil {
                 // A slow response arrives after the step. A step that waits for the response fails.
-                let finished = finishedSteps.withLock { $0 }
-                try await until { finishedSteps.withLock { $0 } > finished }
+                let finished = finishedSteps.value
+                try await finishedSteps.wait("the end of the step", upTo: .seconds(10)) { $0 > finished }
             }
             let body = status == 304 ? [] : ["\(number)"]
             return ErrandCacheTests.reply(
-                to: request, Self.lines(reply.fields), status: status, source: TestSource(body))
+                to: request, Self.lines(reply.fields), status: status, source: ScriptedBodySource(body))
         }
         for (number, step) in behavior.steps.enumerated() {
-            cache.time.advance(step.after ?? 0)
+            cache.time.advance(by: .seconds(step.after ?? 0))
             var next = request()
             next.headers = fields(Self.lines(step.fields))
             let (body, _) = try await cache.get(next)
-            try await until { cache.origin.count >= step.requests }
-            finishedSteps.withLock { $0 += 1 }
-            try await until { cache.isIdle }
+            await eventually { cache.origin.count >= step.requests }
+            finishedSteps.change { $0 += 1 }
+            await eventually { cache.isIdle }
             #expect(body == step.body && cache.origin.count == step.requests, "step \(number + 1)")
             for field in fields(Self.lines(step.sent ?? [:])) {
                 #expect(cache.origin.sent.last?.headers[values: field.name] == [field.value], "step \(number + 1)")

@@ -2,23 +2,14 @@ import ErrandCore
 import ErrandMiddleware
 import ErrandTesting
 import HTTPTypes
-import Synchronization
 import Testing
+
+import class TestSupport.ManualDate
 
 @testable import ErrandCache
 
 /// The clock of a test: the parameter `now` of the layer and of the functions of a store.
 @Suite(.timeLimit(.minutes(5))) struct CacheClockTests {
-    /// The date of a test.
-    private final class TestDate: Sendable {
-        private let seconds: Mutex<Double>
-
-        init(_ seconds: Double) { self.seconds = Mutex(seconds) }
-
-        var now: Date { Date(timeIntervalSince1970: seconds.withLock { $0 }) }
-        func advance(_ by: Double) { seconds.withLock { $0 += by } }
-    }
-
     private static func origin() -> TestOrigin {
         TestOrigin { request, _ in
             request.headers[.ifNoneMatch] == nil
@@ -28,12 +19,12 @@ import Testing
     }
 
     /// Dates in the future, in the past, and before 1970.
-    @Test(arguments: [4_000_000_000.0, 1_000_000_000, 0, -4_000_000_000], StoreKind.allCases)
-    func aDateOfTheTestDecidesTheAge(_ seconds: Double, _ kind: StoreKind) async throws {
-        let (origin, date, store) = (Self.origin(), TestDate(seconds), kind.store)
+    @Test(arguments: [4_000_000_000, 1_000_000_000, 0, -4_000_000_000], StoreKind.allCases)
+    func aDateOfTheTestDecidesTheAge(_ seconds: Int64, _ kind: StoreKind) async throws {
+        let (origin, date, store) = (Self.origin(), ManualDate(seconds), kind.store)
         // On the manual clock, no limit for a slow store passes on a busy machine.
         func stack(_ store: some CacheStore) -> HTTPStack {
-            origin.wrapped(by: CacheMiddleware(in: store, clock: ManualClock(), now: { date.now }))
+            origin.wrapped(by: CacheMiddleware(in: store, clock: ManualClock(), now: { date.date }))
         }
         let stack = stack(store)
         func get() async throws -> String {
@@ -43,32 +34,32 @@ import Testing
             return response.metadata.cacheStatus?.description ?? ""
         }
         #expect(try await get() == "fwd=uri-miss; fwd-status=200; ttl=60; stored")
-        date.advance(59)
+        date.move(bySeconds: 59)
         #expect(try await get() == "hit; ttl=1" && origin.count == 1)
-        date.advance(-30)
+        date.move(bySeconds: -30)
         #expect(try await get() == "hit; ttl=31", "the response gets no older than the date says")
-        date.advance(-100)
+        date.move(bySeconds: -100)
         #expect(try await get() == "hit; ttl=60", "the age is never negative")
-        date.advance(131)
+        date.move(bySeconds: 131)
         #expect(try await get() == "fwd=stale; fwd-status=304; ttl=60; stored" && origin.count == 2)
         #expect(try await get() == "hit; ttl=60" && origin.count == 2)
     }
 
     @Test(arguments: StoreKind.allCases) func theFunctionsOfAStoreHaveTheClock(_ kind: StoreKind) async throws {
-        let (date, store) = (TestDate(1_900_000_000), kind.store)
+        let (date, store) = (ManualDate(1_900_000_000), kind.store)
         let given = Response(head: response("Cache-Control: max-age=60"), data: Data("hello".utf8), request: request())
-        #expect(try await store.store(given, for: request(), now: { date.now }))
+        #expect(try await store.store(given, for: request(), now: { date.date }))
         let entry = try #require(try await store.entries(limit: 1).first?.entry)
         #expect(entry.head.responseTime.sinceEpoch == .seconds(1_900_000_000))
-        date.advance(20)
+        date.move(bySeconds: 20)
         func status() async throws -> CacheStatus? {
-            let found = try #require(try await store.response(for: request(), now: { date.now }))
+            let found = try #require(try await store.response(for: request(), now: { date.date }))
             defer { found.discard() }
             return found.metadata.cacheStatus
         }
         #expect(try await status()?.description == "hit; ttl=40")
-        #expect(try await store.contains(request(), now: { date.now }))
-        date.advance(60)
+        #expect(try await store.contains(request(), now: { date.date }))
+        date.move(bySeconds: 60)
         #expect(try await status()?.isStale == true)
         #expect(try await store.response(for: request())?.metadata.cacheStatus?.description != "hit; ttl=40")
     }

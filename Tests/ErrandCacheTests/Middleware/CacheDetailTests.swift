@@ -4,6 +4,9 @@ import ErrandTesting
 import HTTPTypes
 import Testing
 
+import class TestSupport.ScriptedBodySource
+import func TestSupport.eventually
+
 @testable import ErrandCache
 
 /// What users see: why a response is not stored, failures of the store, and responses that the cache makes.
@@ -13,7 +16,7 @@ import Testing
 
     private func cache(in store: some CacheStore, _ lines: String..., body: [String] = ["hello"]) -> CachedOrigin {
         CachedOrigin(in: store, clock: ContinuousClock()) { request, _ in
-            reply(to: request, [Self.fresh] + lines, source: TestSource(body))
+            reply(to: request, [Self.fresh] + lines, source: ScriptedBodySource(body))
         }
     }
 
@@ -34,8 +37,8 @@ import Testing
         let response = try await cache.send(request())
         #expect(try status(response).isStored)
         _ = try await response.body.collect()
-        #expect(try status(response).refusal == .noRoom && !status(response).isStored)
-        #expect(response.metadata.description.contains("detail=no-room"))
+        #expect(try status(response).refusal == .tooLarge && !status(response).isStored)
+        #expect(response.metadata.description.contains("detail=too-large"))
     }
 
     @Test(arguments: StoreKind.allCases) func aBodyThatIsNotReadIsNotStored(_ kind: StoreKind) async throws {
@@ -45,19 +48,61 @@ import Testing
             var iterator = response.body.makeAsyncIterator()
             _ = try await iterator.next()
             response.discard()
-            try await until { cache.isIdle }
+            await eventually { cache.isIdle }
             #expect(try status(response).isStored == isStored && status(response).refusal == (isStored ? nil : .incompleteBody))
         }
     }
 
-    @Test(arguments: [true, false]) func aStoreThatKeepsNoEntryIsNotStored(_ isVolatile: Bool) async throws {
+    private static let refusals: [CacheStatus.Refusal] = [.tooLarge, .noRoom, .removed, .volatileAccount, .storeRefused]
+
+    /// The reason of an app's own store is shown at each step, and the store is used for the next response.
+    @Test(arguments: refusals, [TestStore.Step.writer, .write, .publish])
+    func theReasonOfAStoreIsInTheStatus(_ refusal: CacheStatus.Refusal, _ step: TestStore.Step) async throws {
         let store = TestStore()
-        store.refuseEntries()
         let cache = cache(in: store)
-        let identity = isVolatile ? CredentialIdentity(scheme: "bearer", "secret") : ada
-        let response = try await cache.send(request("Authorization: secret", identity: identity))
-        #expect(try !status(response).isStored && status(response).refusal == (isVolatile ? .volatileAccount : .storeRefused))
+        store.refuse(refusal, at: step)
+        let response = try await cache.send(request())
+        if step != .writer { #expect(try status(response).isStored) }
         #expect(try await response.body.collect().count == 5)
+        await eventually { cache.isIdle }
+        #expect(try status(response).description == "fwd=uri-miss; fwd-status=200; ttl=60; detail=\(refusal.rawValue)")
+        store.refuse(nil)
+        let next = try await cache.send(request())
+        _ = try await next.body.collect()
+        await eventually { cache.isIdle }
+        #expect(try status(next).isStored && store.memory.usage.entries == 1)
+        #expect(response.metadata.warnings.isEmpty && next.metadata.warnings.isEmpty)
+    }
+
+    /// Two bodies arrive at the same time, and have no room together.
+    @Test(arguments: [true, false]) func aMemoryStoreWithoutRoomSaysSo(_ isAnnounced: Bool) async throws {
+        let store = MemoryCacheStore(bytes: 10_000, entryBytes: 6000)
+        let cache = CachedOrigin(in: store) { request, number in
+            let length = isAnnounced ? ["Content-Length: 4000"] : []
+            return reply(to: request, [Self.fresh] + length, source: ScriptedBodySource([String(repeating: "x", count: 4000)]))
+        }
+        let first = try await cache.send(request())
+        var iterator = first.body.makeAsyncIterator()
+        _ = try await iterator.next()
+        let second = try await cache.send(request(url: sampleURL + "/2"))
+        #expect(try status(second).isStored == !isAnnounced)
+        _ = try await second.body.collect()
+        #expect(try status(second).description == "fwd=uri-miss; fwd-status=200; ttl=60; detail=no-room")
+        while try await iterator.next() != nil {}
+        #expect(try status(first).isStored && store.usage.entries == 1)
+    }
+
+    @Test(arguments: StoreKind.allCases) func aRemovalDuringTheBodyIsAReason(_ kind: StoreKind) async throws {
+        let source = ScriptedBodySource(["he", "llo"])
+        let cache = CachedOrigin(in: kind.store) { request, _ in reply(to: request, [Self.fresh], source: source) }
+        let response = try await cache.send(request())
+        var iterator = response.body.makeAsyncIterator()
+        _ = try await iterator.next()
+        try await cache.store.removeAll(urls: [sampleURL])
+        while try await iterator.next() != nil {}
+        await eventually { cache.isIdle }
+        #expect(try status(response).refusal == .removed)
+        #expect(try await cache.store.usage.entries == 0)
     }
 
     @Test func aFailureOfTheStoreIsInTheStatus() async throws {
@@ -68,12 +113,12 @@ import Testing
         // The pause after the failure.
         store.fail([])
         #expect(try await status(cache.send(request())).refusal == .storeFailed)
-        cache.time.advance(10)
+        cache.time.advance(by: .seconds(10))
         store.fail([.publish])
         let response = try await cache.send(request())
         #expect(try status(response).isStored)
         _ = try await response.body.collect()
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try status(response).refusal == .storeFailed && !status(response).isStored)
     }
 
@@ -84,7 +129,7 @@ import Testing
         let stack = origin.cache(in: inner).cache(in: outer)
         let response = try await stack.send(request())
         _ = try await response.body.collect()
-        try await until { outer.work.writes.count == 0 }
+        await eventually { outer.work.writes.count == 0 }
         #expect(try status(response).isStored && status(response).refusal == nil && inner.usage.entries == 1)
     }
 
@@ -109,12 +154,57 @@ import Testing
             let response = try await cache.send(request(url: sampleURL + "?token=hidden"))
             _ = try await response.body.collect()
             warnings += response.metadata.warnings
-            cache.time.advance(100)
+            cache.time.advance(by: .seconds(100))
         }
         #expect(warnings.count == 2, "\(warnings)")
         #expect(warnings.first?.hasPrefix("the cache's store (test) could not find entries: ") == true)
         #expect(warnings.last?.hasPrefix("the cache's store (test) could not write an entry: ") == true)
         #expect(!warnings.joined().contains("hidden"))
+    }
+
+    /// The path of a file is no part of a kind, because each body can have a file of its own.
+    @Test func anErrorWithAnotherCodeIsAnotherKind() async throws {
+        let store = TestStore()
+        let cache = cache(in: store)
+        var counts: [Int] = []
+        for (path, code) in [("/a/1", 28), ("/a/2", 28), ("/a/3", 5), ("/a/4", 28)] as [(String, Int32)] {
+            store.fail([.publish], with: FileWriteError(path: path, operation: "write", code: code))
+            _ = try await cache.get(request())
+            await eventually { cache.isIdle }
+            cache.time.advance(by: .seconds(100))
+            store.fail([])
+            // The next response has the warning of the failure.
+            let response = try await cache.send(request(url: sampleURL + path))
+            _ = try await response.body.collect()
+            await eventually { cache.isIdle }
+            counts.append(response.metadata.warnings.count)
+            try await store.removeAll()
+            cache.time.advance(by: .seconds(100))
+        }
+        #expect(counts == [1, 0, 1, 0])
+    }
+
+    @Test func theWarningsThatWaitHaveALimit() {
+        let work = CacheWork()
+        for number in 0..<100 { work.warn("\(number)", kind: "\(number)") }
+        #expect(work.takeWarnings()?.count == CacheLimits.warnings && work.takeWarnings() == nil)
+        work.warn("again", kind: "0")
+        #expect(work.takeWarnings() == nil)
+        work.warn("new", kind: "99")
+        #expect(work.takeWarnings() == ["new"], "a dropped warning can come later")
+    }
+
+    @Test func aWarningOfARetriedResponseReachesTheCaller() async throws {
+        let store = TestStore()
+        store.fail([.lookUp])
+        let cache = CachedOrigin(in: store, clock: ContinuousClock()) { request, number in
+            reply(to: request, Self.fresh, status: number == 1 ? 503 : 200)
+        }
+        let stack = cache.stack.retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
+        let response = try await stack.send(request())
+        #expect(response.status == .ok && cache.origin.count == 2)
+        #expect(response.metadata.warnings.count == 1, "\(response.metadata.warnings)")
+        #expect(try await stack.send(request()).metadata.warnings.isEmpty)
     }
 
     // MARK: Only stored responses
@@ -150,6 +240,19 @@ import Testing
         let profile = try #require(response.metadata.profile?.description)
         #expect(profile.contains("200, hit; ttl=60\n") && profile.ranges(of: "hit").count == 1, "\(profile)")
         #expect(profile.contains("0 requests"), "\(profile)")
+    }
+
+    @Test func theProfileShowsTheFinalStatus() async throws {
+        let store = TestStore()
+        store.fail([.publish])
+        let cache = cache(in: store)
+        let response = try await cache.stack.retry().profile().send(request())
+        let profile = try #require(response.metadata.profile)
+        #expect(profile.description.contains("200, fwd=uri-miss; fwd-status=200; ttl=60; stored\n"), "\(profile)")
+        _ = try await response.body.collect()
+        await eventually { cache.isIdle }
+        #expect(profile.description.contains("200, fwd=uri-miss; fwd-status=200; ttl=60; detail=store-failed\n"), "\(profile)")
+        #expect(profile.description.ranges(of: "fwd=").count == 1)
     }
 
     // MARK: Credentials of other layers
@@ -208,17 +311,18 @@ import Testing
 
     /// A follower of a shared exchange does not know the credentials that an inner layer has added for the leader.
     @Test func aFollowerStoresNothing() async throws {
-        let (store, gate) = (MemoryCacheStore(), TestSource([], end: nil))
+        let (store, arrival, gate) = (MemoryCacheStore(), Signal(), Signal())
         let origin = TestOrigin { request, _ in
-            _ = try await gate.next()
+            arrival.signal()
+            try await gate.wait()
             return reply(to: request, Self.fresh, body: ["ada"])
         }
         let stack = origin.transformRequest { $0.headers[.authorization] = "ada" }.coalesce().cache(in: store)
         async let first = stack.send(request())
         async let second = stack.send(request())
-        try await until { origin.count == 1 && gate.isWaiting }
+        try await arrival.wait()
         for _ in 0..<100 { await Task.yield() }
-        gate.end()
+        gate.signal()
         for response in [try await first, try await second] {
             #expect(try status(response).refusal != nil)
             _ = try await response.body.collect()
@@ -256,7 +360,7 @@ import Testing
 
     /// The stored response has no account. A confirmation with credentials must not change it.
     @Test func aConfirmationWithInnerCredentialsChangesNothing() async throws {
-        let (store, time) = (MemoryCacheStore(), TestTime())
+        let (store, time) = (MemoryCacheStore(), ManualClock())
         let origin = TestOrigin { request, _ in
             request.headers[.authorization] == nil
                 ? reply(to: request, Self.fresh, "ETag: \"1\"")
@@ -264,10 +368,10 @@ import Testing
         }
         func stack(_ user: String?) -> HTTPStack {
             origin.transformRequest { $0.headers[.authorization] = user }
-                .wrapped(by: CacheMiddleware(in: store, policy: .standard, instant: { time.now }))
+                .wrapped(by: CacheMiddleware(in: store, policy: .standard, instant: { time.instant }))
         }
         _ = try await stack(nil).send(request()).body.collect()
-        time.advance(100)
+        time.advance(by: .seconds(100))
         #expect(try await stack("ada").send(request()).body.collect() == Data("hello".utf8))
         #expect(try await store.entries(limit: 9).first?.entry.head.response.headerFields[.custom("X-User")] == nil)
     }

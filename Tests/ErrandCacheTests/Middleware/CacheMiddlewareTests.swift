@@ -4,7 +4,10 @@ import ErrandTesting
 import HTTPTypes
 import Testing
 
+import class TestSupport.ClosureTransport
+import class TestSupport.ScriptedBodySource
 import struct TestSupport.TestError
+import func TestSupport.eventually
 
 @testable import ErrandCache
 
@@ -26,7 +29,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         let first = try await cache.send(request())
         #expect(first.metadata.cacheStatus?.description == "fwd=uri-miss; fwd-status=200; ttl=60; stored")
         #expect(try await first.body.collect() == Data("hello".utf8))
-        cache.time.advance(5)
+        cache.time.advance(by: .seconds(5))
         let second = try await cache.send(request())
         #expect(second.metadata.cacheStatus?.description == "hit; ttl=55")
         #expect(second.headers[.age] == "5" && second.headers[.eTag] == "\"1\"")
@@ -87,7 +90,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
                 : reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", "X: new", status: 304, body: [])
         }
         _ = try await cache.get(request())
-        cache.time.advance(100)
+        cache.time.advance(by: .seconds(100))
         let response = try await cache.send(request("Accept: text/html"))
         #expect(cache.origin.sent[1].headers[.ifNoneMatch] == "\"1\"")
         #expect(response.status == .ok && response.headers[.custom("X")] == "new")
@@ -102,7 +105,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
             reply(to: request, "Cache-Control: max-age=60", "ETag: \"\(number)\"", body: ["body \(number)"])
         }
         _ = try await cache.get(request())
-        cache.time.advance(100)
+        cache.time.advance(by: .seconds(100))
         #expect(try await cache.get(request()).0 == "body 2")
         #expect(try await cache.get(request()).0 == "body 2")
         #expect(try await cache.store.usage.entries == 1)
@@ -117,7 +120,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
                 : reply(to: request, "ETag: \"1\"", status: 304, body: [])
         }
         _ = try await cache.get(request())
-        cache.time.advance(100)
+        cache.time.advance(by: .seconds(100))
         let (text, status) = try await cache.get(request())
         #expect(text == "body 3" && status?.isMiss == true)
         #expect(cache.origin.sent.map { $0.headers[.ifNoneMatch] } == [nil, "\"1\"", nil])
@@ -130,7 +133,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
             throw TransportError(.connectionLost, phase: .response, request: request, delivery: .sent)
         }
         _ = try await cache.get(request())
-        cache.time.advance(100)
+        cache.time.advance(by: .seconds(100))
         let error = await #expect(throws: TransportError.self) { try await cache.get(request()) }
         #expect(error?.request?.headers[.ifNoneMatch] == nil && error?.code == .connectionLost)
     }
@@ -148,7 +151,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         #expect(cache.origin.sent[2].headers[.cacheControl] == "no-cache")
         #expect(try await cache.get(request(), .use(.revalidate)).0 == "body 4")
         #expect(cache.origin.sent[3].headers[.ifNoneMatch] == "\"3\"")
-        cache.time.advance(1000)
+        cache.time.advance(by: .seconds(1000))
         let (text, status) = try await cache.get(request(), .use(.storedElseLoad))
         #expect(text == "body 4" && status?.isStale == true)
         #expect(try await cache.get(request(), .use(.storedOnly)).0 == "body 4")
@@ -172,7 +175,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     }
 
     @Test func anOptionRequiresACache() async throws {
-        let stack = HTTPStack(TestTransport())
+        let stack = HTTPStack(ClosureTransport { reply(to: $0) })
         await #expect(throws: UnsupportedOptionError.self) {
             var one = request()
             one.options.cache = .use(.reload)
@@ -265,12 +268,12 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
             throw TransportError(.connectionLost, phase: .response, request: request, delivery: .sent)
         }
         _ = try await cache.get(request())
-        cache.time.advance(100)
+        cache.time.advance(by: .seconds(100))
         for _ in 0..<2 {
             let (text, status) = try await cache.get(request())
             #expect(text == "hello" && status?.isFallback == true && status?.isStale == true)
         }
-        cache.time.advance(1000)
+        cache.time.advance(by: .seconds(1000))
         await #expect(throws: TransportError.self) { try await cache.get(request()) }
     }
 
@@ -288,16 +291,19 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     }
 
     @Test func onlyTheCallThatMadeTheExchangeWrites() async throws {
-        let store = TestStore(), gate = TestSource([], end: nil)
+        let store = TestStore(), arrival = Signal(), gate = Signal()
         let origin = TestOrigin { request, number in
-            if number == 1 { while try await gate.next() != nil {} }
+            if number == 1 {
+                arrival.signal()
+                try await gate.wait()
+            }
             return reply(to: request, "Cache-Control: max-age=60")
         }
         let stack = origin.coalesce().wrapped(by: CacheMiddleware(in: store, clock: ManualClock()))
         try await withThrowingTaskGroup(of: Data.self) { group in
             for _ in 0..<10 { group.addTask { try await stack.send(request()).body.collect() } }
-            try await until { store.calls(.lookUp) == 10 && gate.isWaiting }
-            gate.end()
+            await eventually { store.calls(.lookUp) == 10 && arrival.hasCome }
+            gate.signal()
             for try await data in group { #expect(data == Data("hello".utf8)) }
         }
         // A call may come too late to share the first exchange.
@@ -342,7 +348,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         let plain = CachedOrigin(in: store) { request, _ in
             reply(
                 to: request, ["Cache-Control: max-age=60", "ETag: \"1\"", "Content-Length: 10"],
-                source: TestSource(["hello"], end: .failure(TestError())))
+                source: ScriptedBodySource(["hello"], then: .failure(TestError())))
         }
         await #expect(throws: TestError.self) { try await plain.get(request()) }
         let decoding = CachedOrigin(in: store, decodes: true) { request, _ in
@@ -361,9 +367,9 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         let response = try await profiled.send(request())
         #expect(response.metadata.cacheStatus?.isHit == true)
         #expect(response.metadata.timings?.exchanges.isEmpty == true)
-        let sink = RecordingSink()
+        let sink = RecordingEventSink()
         _ = try await cache.stack.events(to: sink).send(request()).body.collect()
-        #expect(sink.kinds == ["callStart", "cacheDecision", "callEnd"])
+        #expect(sink.kinds == [.callStart, .cacheDecision, .callEnd])
     }
 
     @Test func theLabelNamesTheStoreAndThePolicy() {
@@ -400,15 +406,4 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
         #expect(try await store.store(secret, for: request()) == false)
         #expect(try await store.response(for: request(identity: CredentialIdentity(scheme: "s", "x"))) == nil)
     }
-}
-
-/// A transport without capabilities.
-private struct TestTransport: HTTPTransport {
-    var capabilities: TransportCapabilities { [] }
-    func send(_ request: Request) async throws -> Response { reply(to: request) }
-    func shutdown() async throws {}
-}
-
-extension RecordingSink {
-    var kinds: [String] { all.map(\.kind.description) }
 }

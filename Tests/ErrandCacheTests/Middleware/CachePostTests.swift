@@ -3,6 +3,9 @@ import ErrandTesting
 import HTTPTypes
 import Testing
 
+import class TestSupport.ScriptedBodySource
+import func TestSupport.eventually
+
 @testable import ErrandCache
 
 /// Responses to POST that have the new content of the URL ([RFC 9110, section
@@ -11,12 +14,12 @@ import Testing
     @Test(arguments: StoreKind.allCases, [true, false]) func theNewContentIsStored(_ kind: StoreKind, isOfTheURL: Bool) async throws {
         let place = isOfTheURL ? sampleURL : sampleURL + "/7"
         let cache = CachedOrigin(in: kind.store) { request, number in
-            reply(to: request, ["Cache-Control: max-age=60", "Content-Location: \(place)"], source: TestSource(["\(number)"]))
+            reply(to: request, ["Cache-Control: max-age=60", "Content-Location: \(place)"], source: ScriptedBodySource(["\(number)"]))
         }
         var post = request(method: .post)
         post.body = .text("new")
         #expect(try await cache.get(post).0 == "1")
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         let (text, status) = try await cache.get(request())
         #expect(text == (isOfTheURL ? "1" : "2") && status?.isHit == isOfTheURL)
     }

@@ -3,6 +3,8 @@ import ErrandTesting
 import HTTPTypes
 import Testing
 
+import func TestSupport.eventually
+
 @testable import ErrandCache
 
 /// Servers that refuse conditions, stores that fail, and stacks with two caches.
@@ -17,12 +19,12 @@ import Testing
                 : reply(to: request, "Cache-Control: max-age=60", "ETag: \"\(String(repeating: "a", count: 2000))\"", body: ["\(number)"])
         }
         _ = try await cache.get(request())
-        cache.time.advance(100)
+        cache.time.advance(by: .seconds(100))
         let response = try await cache.send(request())
         #expect(response.status == .ok && response.request.headers[.ifNoneMatch] == nil)
         #expect(try await response.body.collect() == Data("3".utf8))
         #expect(cache.origin.sent.map { $0.headers.contains(.ifNoneMatch) } == [false, true, false])
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try await cache.get(request()).1?.isHit == true)
     }
 
@@ -31,7 +33,7 @@ import Testing
             number == 1 ? reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"") : reply(to: request, status: status)
         }
         _ = try await cache.get(request())
-        cache.time.advance(100)
+        cache.time.advance(by: .seconds(100))
         #expect(try await cache.send(request()).status.code == status)
         #expect(cache.origin.count == (status == 400 || status == 431 ? 3 : 2))
         // Without a condition of the cache, nothing is repeated.
@@ -45,15 +47,15 @@ import Testing
         let store = TestStore()
         let cache = CachedOrigin(in: store) { request, _ in reply(to: request, "Cache-Control: max-age=1") }
         store.fail([.lookUp])
-        for pause in [1.0, 2, 4, 8, 16, 32, 60, 60] {
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             let calls = store.calls(.lookUp)
             _ = try await cache.get(request())
             #expect(store.calls(.lookUp) == calls + 1)
-            #expect(cache.events.decisions.contains { $0.contains("is not used for \(Int(pause)) s") })
-            cache.time.advance(pause - 0.1)
+            #expect(cache.events.decisions.contains { $0.contains("is not used for \(pause) s") })
+            cache.time.advance(by: .milliseconds(pause * 1_000 - 100))
             _ = try await cache.get(request())
             #expect(store.calls(.lookUp) == calls + 1, "the store is not used for \(pause) s")
-            cache.time.advance(0.1)
+            cache.time.advance(by: .milliseconds(100))
         }
         store.fail([])
         _ = try await cache.get(request())
@@ -66,14 +68,14 @@ import Testing
     // MARK: Two caches
 
     @Test func twoCachesWorkAsOne() async throws {
-        let inner = MemoryCacheStore(), outer = MemoryCacheStore(), time = TestTime()
+        let inner = MemoryCacheStore(), outer = MemoryCacheStore(), time = ManualClock()
         let origin = TestOrigin { request, number in
             request.headers[.ifNoneMatch] == nil
                 ? reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", "X: \(number)")
                 : reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", "X: \(number)", status: 304, body: [])
         }
         func layer(_ store: MemoryCacheStore) -> CacheMiddleware {
-            CacheMiddleware(in: store, policy: .standard, clock: ManualClock(), instant: { time.now })
+            CacheMiddleware(in: store, policy: .standard, clock: ManualClock(), instant: { time.instant })
         }
         let stack = origin.wrapped(by: layer(inner)).wrapped(by: layer(outer))
         func get() async throws -> String {
@@ -84,13 +86,13 @@ import Testing
         }
         #expect(try await get() == "fwd=uri-miss; fwd-status=200; ttl=60; stored")
         #expect(inner.usage.entries == 1 && outer.usage.entries == 1)
-        time.advance(10)
+        time.advance(by: .seconds(10))
         #expect(try await get() == "hit; ttl=50" && origin.count == 1)
         try await outer.removeAll()
-        time.advance(10)
+        time.advance(by: .seconds(10))
         #expect(try await get() == "hit; ttl=40; stored", "the inner cache has answered, and the outer cache has stored the response")
         #expect(origin.count == 1)
-        time.advance(100)
+        time.advance(by: .seconds(100))
         // The outer cache asks the inner cache for a confirmation, and the inner cache asks the server.
         #expect(try await get() == "fwd=stale; fwd-status=304; ttl=60; stored" && origin.count == 2)
         #expect(origin.sent[1].headers[.ifNoneMatch] == "\"1\"")

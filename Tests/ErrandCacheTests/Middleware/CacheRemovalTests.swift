@@ -1,6 +1,10 @@
 import ErrandCore
+import ErrandTesting
 import HTTPTypes
 import Testing
+
+import class TestSupport.ScriptedBodySource
+import func TestSupport.eventually
 
 @testable import ErrandCache
 
@@ -27,8 +31,8 @@ import Testing
         }
     }
 
-    /// A cache whose responses to the sample URL come when `gate` has ended.
-    private func cache(_ kind: StoreKind, gate: TestSource, body: TestSource) -> CachedOrigin {
+    /// A cache whose first response to the sample URL comes when `gate` is signaled.
+    private func cache(_ kind: StoreKind, arrival: Signal = Signal(), gate: Signal, body: some BodySource) -> CachedOrigin {
         CachedOrigin(in: kind.store) { request, number in
             switch request.url?.path {
             case "/location": return reply(to: request, "Location: \(sampleURL)", status: 201)
@@ -38,23 +42,24 @@ import Testing
             }
             guard request.method == .get else { return reply(to: request, status: 204, body: []) }
             let fields = ["Cache-Control: max-age=60", "Cache-Groups: \"news\""]
-            guard number == 1 else { return reply(to: request, fields, source: TestSource(["new"])) }
-            while try await gate.next() != nil {}
+            guard number == 1 else { return reply(to: request, fields, source: ScriptedBodySource(["new"])) }
+            arrival.signal()
+            try await gate.wait()
             return reply(to: request, fields, source: body)
         }
     }
 
     @Test(arguments: StoreKind.allCases, Removal.allCases)
     func aResponseThatWasRequestedBeforeARemovalIsNotStored(_ kind: StoreKind, _ removal: Removal) async throws {
-        let gate = TestSource([], end: nil)
-        let cache = cache(kind, gate: gate, body: TestSource(["old"]))
+        let arrival = Signal(), gate = Signal()
+        let cache = cache(kind, arrival: arrival, gate: gate, body: ScriptedBodySource(["old"]))
         let call = Task { try await cache.get(request()) }
-        try await until { gate.isWaiting }
+        try await arrival.wait()
         try await removal.perform(cache)
-        gate.end()
+        gate.signal()
         let (text, status) = try await call.value
         #expect(text == "old" && status?.isMiss == true)
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         let later = try await cache.get(request())
         #expect(later.0 == "new" && later.1?.isHit == false)
         #expect(try await cache.get(request()).1?.isHit == true, "a response that was requested later is stored")
@@ -62,28 +67,29 @@ import Testing
 
     @Test(arguments: StoreKind.allCases, Removal.allCases)
     func aResponseWhoseBodyArrivesAfterARemovalIsNotStored(_ kind: StoreKind, _ removal: Removal) async throws {
-        let body = TestSource(["o"], end: nil), gate = TestSource([])
+        let body = RecordingBodySource(["o"]), gate = Signal()
+        gate.signal()
         let cache = cache(kind, gate: gate, body: body)
         let response = try await cache.send(request())
         let call = Task { try await response.body.collect() }
-        try await until { body.isWaiting }
+        await eventually { body.isBeingRead }
         try await removal.perform(cache)
-        body.add("ld")
-        body.end()
+        body.write("ld")
+        body.finish()
         #expect(try await call.value == Data("old".utf8))
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try await cache.get(request()).0 == "new")
     }
 
     @Test(arguments: StoreKind.allCases) func otherURLsAreStored(_ kind: StoreKind) async throws {
-        let gate = TestSource([], end: nil)
-        let cache = cache(kind, gate: gate, body: TestSource(["old"]))
+        let arrival = Signal(), gate = Signal()
+        let cache = cache(kind, arrival: arrival, gate: gate, body: ScriptedBodySource(["old"]))
         let call = Task { try await cache.get(request()) }
-        try await until { gate.isWaiting }
+        try await arrival.wait()
         for number in 0..<20 { _ = try await cache.get(request(method: .put, url: "https://api.example/\(number)")) }
-        gate.end()
+        gate.signal()
         _ = try await call.value
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try await cache.get(request()).1?.isHit == true)
     }
 
@@ -97,7 +103,7 @@ import Testing
             return reply(to: request, "Cache-Control: max-age=60", "Content-Location: /items", "Clear-Site-Data: \"cache\"")
         }
         _ = try await cache.get(request(method: .post, identity: identity))
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try await cache.get(request(identity: identity), .use(.storedOnly)).1?.isHit == !signsOut)
     }
 
@@ -105,7 +111,7 @@ import Testing
     /// the other call removes another URL.
     @Test(arguments: [nil] + Removal.allCases.map { $0 })
     func aRemovalDuringAPostIsToldApartFromTheOwnRemoval(_ removal: Removal?) async throws {
-        let gate = TestSource([], end: nil)
+        let arrival = Signal(), gate = Signal()
         let cache = CachedOrigin(in: MemoryCacheStore()) { request, _ in
             switch request.url?.path {
             case "/location": return reply(to: request, "Location: \(sampleURL)", status: 201)
@@ -114,21 +120,22 @@ import Testing
             default: break
             }
             guard request.method == .post else { return reply(to: request, status: 204, body: []) }
-            while try await gate.next() != nil {}
+            arrival.signal()
+            try await gate.wait()
             return reply(
                 to: request, "Cache-Control: max-age=60", "Content-Location: /items", "Cache-Groups: \"news\"",
                 "Cache-Group-Invalidation: \"news\"", "Clear-Site-Data: \"cache\"")
         }
         let call = Task { try await cache.get(request(method: .post)) }
-        try await until { gate.isWaiting }
+        try await arrival.wait()
         if let removal {
             try await removal.perform(cache)
         } else {
             _ = try await cache.get(request(method: .put, url: "https://api.example/other"))
         }
-        gate.end()
+        gate.signal()
         #expect(try await call.value.0 == "hello")
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try await cache.get(request(), .use(.storedOnly)).1?.isHit == (removal == nil))
     }
 

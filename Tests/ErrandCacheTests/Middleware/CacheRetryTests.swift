@@ -4,13 +4,15 @@ import ErrandTesting
 import HTTPTypes
 import Testing
 
+import class TestSupport.ScriptedBodySource
+
 @testable import ErrandCache
 
 /// `retry` around a cache.
 @Suite(.timeLimit(.minutes(5))) struct CacheRetryTests {
     /// The server is not asked, however often the request is sent.
     @Test func theResponseToARequestForAStoredResponseIsFinal() async throws {
-        let origin = TestOrigin { request, _ in reply(to: request, ["Cache-Control: max-age=60"], source: TestSource(["one"])) }
+        let origin = TestOrigin { request, _ in reply(to: request, ["Cache-Control: max-age=60"], source: ScriptedBodySource(["one"])) }
         let stack = origin.cache(in: MemoryCacheStore()).retry(clock: ManualClock())
         var onlyStored = request()
         onlyStored.options.cache = .use(.storedOnly)
@@ -21,7 +23,7 @@ import Testing
     @Test func theFailureOfAServerIsNot() async throws {
         let clock = ManualClock()
         let origin = TestOrigin { request, number in
-            var response = reply(to: request, ["Cache-Control: no-store"], source: TestSource(["one"]))
+            var response = reply(to: request, ["Cache-Control: no-store"], source: ScriptedBodySource(["one"]))
             if number == 1 { response.head.status = .gatewayTimeout }
             return response
         }

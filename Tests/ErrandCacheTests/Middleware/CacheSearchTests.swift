@@ -1,6 +1,10 @@
 import ErrandCore
+import ErrandTesting
 import HTTPTypes
 import Testing
+
+import class TestSupport.ScriptedBodySource
+import func TestSupport.eventually
 
 @testable import ErrandCache
 
@@ -19,7 +23,7 @@ import Testing
         _ kind: StoreKind, _ policy: CachePolicy = policy(), _ lines: @escaping @Sendable (Int) -> [String] = { _ in [field] }
     ) -> CachedOrigin {
         CachedOrigin(in: kind.store, policy: policy) { request, number in
-            reply(to: request, ["Cache-Control: max-age=60"] + lines(number), source: TestSource(["\(number)"]))
+            reply(to: request, ["Cache-Control: max-age=60"] + lines(number), source: ScriptedBodySource(["\(number)"]))
         }
     }
 
@@ -28,7 +32,7 @@ import Testing
     /// Sends a request, and waits for the writes to the store.
     private func get(_ cache: CachedOrigin, _ request: Request) async throws -> (String, CacheStatus?) {
         let result = try await cache.get(request)
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         return result
     }
 
@@ -120,7 +124,7 @@ import Testing
                 : reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", Self.field, body: ["\(number)"])
         }
         _ = try await get(cache, request(url: Self.url("session=1")))
-        cache.time.advance(61)
+        cache.time.advance(by: .seconds(61))
         // The confirmed response would be found by another key. The request is sent again, without the condition.
         #expect(try await get(cache, request(url: Self.url("session=2"))).0 == "3")
         #expect(cache.origin.sent.map { $0.headers[.ifNoneMatch] } == [nil, "\"1\"", nil])
@@ -134,25 +138,25 @@ import Testing
                 : reply(to: request, "Cache-Control: max-age=60", "ETag: \"1\"", status: 304, body: [])
         }
         _ = try await get(cache, request(url: Self.url("session=1")))
-        cache.time.advance(61)
+        cache.time.advance(by: .seconds(61))
         #expect(try await get(cache, request(url: Self.url("session=2"))).1?.isRevalidated == true)
         #expect(try await get(cache, request(url: Self.url("session=3"))).1?.isHit == true)
         #expect(cache.origin.count == 2)
     }
 
     @Test(arguments: StoreKind.allCases) func equivalentURLsHaveOneRevalidation(_ kind: StoreKind) async throws {
-        let source = TestSource([], end: nil)
+        let source = RecordingBodySource()
         let cache = CachedOrigin(in: kind.store, policy: Self.policy()) { request, number in
             number == 1
                 ? reply(to: request, "Cache-Control: max-age=60, stale-while-revalidate=60", Self.field)
                 : reply(to: request, ["Cache-Control: max-age=60", Self.field], source: source)
         }
         _ = try await get(cache, request(url: Self.url("session=1")))
-        cache.time.advance(61)
+        cache.time.advance(by: .seconds(61))
         for number in 2...5 { #expect(try await cache.get(request(url: Self.url("session=\(number)"))).1?.isHit == true) }
-        try await until { cache.origin.count == 2 }
-        source.end()
-        try await until { cache.isIdle }
+        await eventually { cache.origin.count == 2 }
+        source.finish()
+        await eventually { cache.isIdle }
         #expect(cache.origin.count == 2)
     }
 

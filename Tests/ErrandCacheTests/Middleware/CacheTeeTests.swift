@@ -1,10 +1,12 @@
 import ErrandCore
 import ErrandTesting
 import HTTPTypes
-import Synchronization
 import Testing
 
+import class TestSupport.ScriptedBodySource
 import struct TestSupport.TestError
+import class TestSupport.Watched
+import func TestSupport.eventually
 
 @testable import ErrandCache
 
@@ -15,14 +17,14 @@ import struct TestSupport.TestError
     /// Checks that nothing waits and nothing is reserved.
     private func expectNothingHeld(_ store: any CacheStore, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let memory = try #require((store as? TestStore)?.memory ?? store as? MemoryCacheStore)
-        try await until { store.work.waitingBytes == 0 && memory.unpublishedBytes == 0 }
+        await eventually({ store.work.waitingBytes == 0 && memory.unpublishedBytes == 0 }, sourceLocation: sourceLocation)
     }
 
     // MARK: Torn bodies
 
     @Test(arguments: StoreKind.allCases) func aTornBodyIsNeverPublished(_ kind: StoreKind) async throws {
         let cache = CachedOrigin(in: kind.store) { request, _ in
-            reply(to: request, ["Cache-Control: max-age=60"], source: TestSource(["hello"], end: .failure(TestError())))
+            reply(to: request, ["Cache-Control: max-age=60"], source: ScriptedBodySource(["hello"], then: .failure(TestError())))
         }
         await #expect(throws: TestError.self) { try await cache.get(request()) }
         try await expectNothingHeld(cache.store)
@@ -41,16 +43,16 @@ import struct TestSupport.TestError
     @Test(arguments: StoreKind.allCases) func aCutBodyWithAStrongValidatorIsCompletedLater(_ kind: StoreKind) async throws {
         let cache = CachedOrigin(in: kind.store) { request, number in
             switch number {
-            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(TestError())))
+            case 1: reply(to: request, Self.strong, source: ScriptedBodySource(["hello"], then: .failure(TestError())))
             default:
                 reply(
                     to: request,
                     ["Cache-Control: max-age=60", "ETag: \"1\"", "Content-Range: bytes 5-9/10", "Content-Length: 5"], status: 206,
-                    source: TestSource(["wo", "rld"]))
+                    source: ScriptedBodySource(["wo", "rld"]))
             }
         }
         await #expect(throws: TestError.self) { try await cache.get(request()) }
-        try await until { try entryCount(cache.store) == 1 }
+        await eventually { try entryCount(cache.store) == 1 }
         let whole = try await cache.send(request())
         #expect(cache.origin.sent[1].headers[.range] == "bytes=5-" && cache.origin.sent[1].headers[.ifRange] == "\"1\"")
         #expect(whole.status == .ok && whole.headers[.contentRange] == nil && whole.headers[.contentLength] == "10")
@@ -75,7 +77,7 @@ import struct TestSupport.TestError
     func noNumberOfAServerIsTrusted(_ kind: StoreKind, _ numbers: (range: String, length: String)) async throws {
         let cache = CachedOrigin(in: kind.store) { request, number in
             switch number {
-            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(TestError())))
+            case 1: reply(to: request, Self.strong, source: ScriptedBodySource(["hello"], then: .failure(TestError())))
             case 2 where request.headers[.range] != nil:
                 reply(
                     to: request,
@@ -83,15 +85,15 @@ import struct TestSupport.TestError
                         "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Range: bytes \(numbers.range)",
                         "Content-Length: \(numbers.length)",
                     ],
-                    status: 206, source: TestSource(["world"]))
+                    status: 206, source: ScriptedBodySource(["world"]))
             default: reply(to: request, "Cache-Control: no-store", body: ["another"])
             }
         }
         await #expect(throws: TestError.self) { try await cache.get(request()) }
-        try await until { try entryCount(cache.store) == 1 }
+        await eventually { try entryCount(cache.store) == 1 }
         let outcome = try? await cache.get(request()).0
         #expect(outcome == "another", "the 206 does not complete the first response")
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         try await expectNothingHeld(cache.store)
     }
 
@@ -106,17 +108,17 @@ import struct TestSupport.TestError
             if request.headers[.range] == "bytes=0-4" {
                 return reply(
                     to: request, Array(fields.dropLast()) + ["Content-Range: bytes 0-4/\(number)", "Content-Length: 5"], status: 206,
-                    source: TestSource(["hello"]))
+                    source: ScriptedBodySource(["hello"]))
             }
-            return reply(to: request, fields, source: TestSource(number == "0" ? [] : ["hello"]))
+            return reply(to: request, fields, source: ScriptedBodySource(number == "0" ? [] : ["hello"]))
         }
         for lines in [[], ["Range: bytes=0-4"], ["Range: bytes=3-"], ["Range: bytes=-\(number)"], ["Cache-Control: max-stale=\(number)"]] {
             var asked = request()
             asked.headers = fields(lines)
             _ = try? await cache.get(asked)
-            cache.time.advance(1)
+            cache.time.advance(by: .seconds(1))
         }
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         try await expectNothingHeld(cache.store)
     }
 
@@ -127,10 +129,10 @@ import struct TestSupport.TestError
             reply(to: request, "Cache-Control: max-age=60", body: [String(repeating: "x", count: number == 1 ? 5000 : 5)])
         }
         _ = try await cache.get(request(url: "https://api.example/large"))
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try await store.usage.entries == 0)
         _ = try await cache.get(request())
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try await cache.get(request()).1?.isHit == true)
         try await expectNothingHeld(store)
     }
@@ -138,16 +140,16 @@ import struct TestSupport.TestError
     @Test(arguments: StoreKind.allCases) func aChangedRepresentationIsNotCombined(_ kind: StoreKind) async throws {
         let cache = CachedOrigin(in: kind.store) { request, number in
             switch number {
-            case 1: reply(to: request, Self.strong, source: TestSource(["hello"], end: .failure(TestError())))
+            case 1: reply(to: request, Self.strong, source: ScriptedBodySource(["hello"], then: .failure(TestError())))
             case 2:
                 reply(
                     to: request, ["ETag: \"2\"", "Content-Range: bytes 5-9/10", "Content-Length: 5"], status: 206,
-                    source: TestSource(["world"]))
+                    source: ScriptedBodySource(["world"]))
             default: reply(to: request, "Cache-Control: max-age=60", "ETag: \"2\"", body: ["another"])
             }
         }
         await #expect(throws: TestError.self) { try await cache.get(request()) }
-        try await until { try entryCount(cache.store) == 1 }
+        await eventually { try entryCount(cache.store) == 1 }
         #expect(try await cache.get(request()).0 == "another")
         #expect(cache.origin.sent[2].headers[.range] == nil)
     }
@@ -155,25 +157,25 @@ import struct TestSupport.TestError
     // MARK: Abandoned bodies
 
     @Test(arguments: StoreKind.allCases) func aBodyThatIsDroppedUnreadIsReleased(_ kind: StoreKind) async throws {
-        let source = TestSource(["hello"], end: nil)
+        let source = RecordingBodySource(["hello"])
         let cache = CachedOrigin(in: kind.store) { request, _ in reply(to: request, ["Cache-Control: max-age=60"], source: source) }
         _ = try await cache.send(request())
-        #expect(source.isAbandoned && source.reads == 0)
+        #expect(source.abandoned > 0 && source.asked == 0)
         try await expectNothingHeld(cache.store)
         #expect(try await cache.store.usage.entries == 0)
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
     }
 
     @Test(arguments: StoreKind.allCases) func aReaderThatLeavesKeepsTheBeginning(_ kind: StoreKind) async throws {
-        let source = TestSource(["hello"], end: nil)
+        let source = RecordingBodySource(["hello"])
         let cache = CachedOrigin(in: kind.store) { request, _ in reply(to: request, Self.strong, source: source) }
         let first = try await cache.send(request())
         for try await chunk in first.body {
             #expect(chunk == Data("hello".utf8))
             break
         }
-        #expect(source.isAbandoned)
-        try await until { try entryCount(cache.store) == 1 }
+        #expect(source.abandoned > 0)
+        await eventually { try entryCount(cache.store) == 1 }
         let entry = try #require(try await cache.store.entries(limit: 1).first?.entry)
         #expect(entry.head.extent == .part(0..<5, completeLength: 10))
         try await expectNothingHeld(cache.store)
@@ -184,31 +186,31 @@ import struct TestSupport.TestError
     @Test(arguments: [TestStore.Step.lookUp, .writer, .write, .publish])
     func aCancelledCallFreesEverything(_ step: TestStore.Step) async throws {
         let store = TestStore()
-        let source = TestSource(["hello"], end: step == .lookUp || step == .publish ? .success(()) : nil)
+        let source = RecordingBodySource(["hello"])
+        if step == .lookUp || step == .publish { source.finish() }
         let cache = CachedOrigin(in: store) { request, _ in reply(to: request, ["Cache-Control: max-age=60"], source: source) }
         store.stop(step)
         let call = Task { try await cache.get(request()) }
-        try await until { store.waiting(step) == 1 }
+        await eventually { store.waiting(step) == 1 }
         call.cancel()
         // The entry of a whole body is published nevertheless. All others are given up.
         if step != .publish { await #expect(throws: CancellationError.self) { try await call.value } }
         store.go(step)
         _ = await call.result
         try await expectNothingHeld(store)
-        try await until { cache.isIdle }
+        await eventually { cache.isIdle }
         #expect(try await store.usage.entries == (step == .publish ? 1 : 0))
-        #expect(step == .lookUp || step == .publish || source.isAbandoned)
+        #expect(step == .lookUp || step == .publish || source.abandoned > 0)
     }
 
     @Test func aCallThatIsCancelledWhileItIsSentFreesEverything() async throws {
-        let store = TestStore(), isSent = Mutex(false)
+        let store = TestStore(), isSent = Signal()
         let cache = CachedOrigin(in: store) { _, _ in
-            isSent.withLock { $0 = true }
-            try await Task.sleep(for: .seconds(100))
-            throw CancellationError()
+            isSent.signal()
+            try await untilCancelled()
         }
         let call = Task { try await cache.get(request()) }
-        try await until { isSent.withLock { $0 } }
+        try await isSent.wait()
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         try await expectNothingHeld(store)
@@ -224,7 +226,7 @@ import struct TestSupport.TestError
             reply(to: request, ["Cache-Control: max-age=60"], source: ChunksBodySource(Array(repeating: chunk, count: 64)))
         }
         let call = Task { try await cache.send(request()).body.collect().count }
-        try await until { store.work.waitingBytes == 1024 * 1024 }
+        await eventually { store.work.waitingBytes == 1024 * 1024 }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .milliseconds(49))
         #expect(cache.events.decisions.last?.hasPrefix("not stored") == false)
@@ -242,23 +244,26 @@ import struct TestSupport.TestError
         store.stop(.publish)
         let cache = CachedOrigin(in: store, clock: clock) { request, _ in reply(to: request, "Cache-Control: max-age=60") }
         let call = Task { try await cache.get(request()).0 }
-        try await until { store.waiting(.publish) == 1 }
+        await eventually { store.waiting(.publish) == 1 }
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .milliseconds(50))
         #expect(try await call.value == "hello")
         #expect(store.memory.usage.entries == 0)
         store.go(.publish)
-        try await until { store.memory.usage.entries == 1 }
+        await eventually { store.memory.usage.entries == 1 }
     }
 
     @Test func aStoreThatIsALittleSlowerGetsTheWholeBody() async throws {
         let store = TestStore(MemoryCacheStore(bytes: 100_000_000, entryBytes: 50_000_000))
-        store.pause(.writer, .milliseconds(5))
+        store.stop(.write)
         let chunk = Data((0..<128 * 1024).map { UInt8(truncatingIfNeeded: $0) })
         let cache = CachedOrigin(in: store, clock: ManualClock()) { request, _ in
             reply(to: request, ["Cache-Control: max-age=60"], source: ChunksBodySource(Array(repeating: chunk, count: 128)))
         }
-        #expect(try await cache.send(request()).body.collect().count == 128 * 128 * 1024)
+        let call = Task { try await cache.send(request()).body.collect().count }
+        await eventually { store.work.waitingBytes == 1024 * 1024 }
+        store.go(.write)
+        #expect(try await call.value == 128 * 128 * 1024)
         #expect(store.work.peakWaitingBytes <= 1024 * 1024)
         let stored = try await cache.send(request())
         #expect(stored.metadata.cacheStatus?.isHit == true)
@@ -288,13 +293,13 @@ import struct TestSupport.TestError
     @Test(arguments: StoreKind.allCases) func aThousandMissesAreBounded(_ kind: StoreKind) async throws {
         let memory = MemoryCacheStore(bytes: 64 * 1024 * 1024, entryBytes: 32 * 1024 * 1024)
         let waiting = TestStore(memory)
-        waiting.pause(.write, .milliseconds(1))
+        waiting.slow(.write, byYields: 10)
         let store: any CacheStore = kind == .memory ? memory : waiting
         let chunk = Data(count: 1024 * 1024)
         let cache = CachedOrigin(in: store) { request, _ in
             reply(to: request, ["Cache-Control: max-age=60"], source: ChunksBodySource(Array(repeating: chunk, count: 16)))
         }
-        let peak = Peak()
+        let peak = Watched(0)
         try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 0..<1000 {
                 group.addTask {
@@ -302,7 +307,7 @@ import struct TestSupport.TestError
                     var count = 0
                     for try await chunk in response.body {
                         count += chunk.count
-                        peak.add(memory.heldBytes)
+                        peak.change { $0 = max($0, memory.heldBytes) }
                         // Other tests get their turn.
                         await Task.yield()
                     }
@@ -328,7 +333,7 @@ import struct TestSupport.TestError
         _ = try await cache.get(request())
         store.fail([step])
         for method in [HTTPRequest.Method.get, .post, .get] {
-            cache.time.advance(20)
+            cache.time.advance(by: .seconds(20))
             #expect(try await cache.get(request(method: method)).0 == "hello")
             #expect(try await cache.get(request(url: "https://api.example/other")).0 == "hello")
         }
@@ -338,7 +343,7 @@ import struct TestSupport.TestError
         #expect(failures.allSatisfy { $0.contains(isWrite ? "is not written for " : "is not used for ") }, "\(failures)")
         #expect(failures.first?.contains("for 1 s: ") == true, "\(failures)")
         store.fail([])
-        cache.time.advance(100)
+        cache.time.advance(by: .seconds(100))
         _ = try await cache.get(request(url: "https://api.example/new"))
         #expect(try await cache.get(request(url: "https://api.example/new")).1?.isHit == true, "the store is used again")
         try await expectNothingHeld(store)
@@ -362,11 +367,4 @@ import struct TestSupport.TestError
 /// The number of entries of a test store.
 private func entryCount(_ store: any CacheStore) throws -> Int {
     try #require((store as? TestStore)?.memory ?? store as? MemoryCacheStore).usage.entries
-}
-
-/// The largest of some numbers.
-private final class Peak: Sendable {
-    private let largest = Mutex(0)
-    var value: Int { largest.withLock { $0 } }
-    func add(_ number: Int) { largest.withLock { $0 = max($0, number) } }
 }

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import ErrandCache
 
-/// A store that waits like a store on disk: over a store in memory, with pauses, gates and failures.
+/// A store that waits like a store on disk: over a store in memory, with gates, failures and slow steps.
 final class TestStore: OwnRemovalStore {
     /// The functions that a test can stop or let fail.
     enum Step: Hashable, CaseIterable { case lookUp, body, writer, write, publish, update, remove }
@@ -12,11 +12,13 @@ final class TestStore: OwnRemovalStore {
 
     private struct State {
         var failing: Set<Step> = []
-        var refusesEntries = false
+        var error: any Error = Failed()
+        var refusal: CacheStatus.Refusal?
+        var refusing: Set<Step> = []
         var stopped: Set<Step> = []
         var waiters: [(Step, QueueTicket, CheckedContinuation<Void, any Error>)] = []
         var calls: [Step: Int] = [:]
-        var pause: [Step: Duration] = [:]
+        var yields: [Step: Int] = [:]
     }
 
     let memory: MemoryCacheStore
@@ -24,11 +26,14 @@ final class TestStore: OwnRemovalStore {
 
     init(_ memory: MemoryCacheStore = MemoryCacheStore()) { self.memory = memory }
 
-    func fail(_ steps: Set<Step>) { state.withLock { $0.failing = steps } }
-    /// From now on, the store keeps no entry.
-    func refuseEntries() { state.withLock { $0.refusesEntries = true } }
+    func fail(_ steps: Set<Step>, with error: any Error = Failed()) { state.withLock { ($0.failing, $0.error) = (steps, error) } }
+    /// From now on, the store refuses each entry at a step; `nil`: no entry.
+    func refuse(_ refusal: CacheStatus.Refusal?, at step: Step = .writer) {
+        state.withLock { ($0.refusal, $0.refusing) = (refusal, [step]) }
+    }
     func stop(_ step: Step) { state.withLock { _ = $0.stopped.insert(step) } }
-    func pause(_ step: Step, _ duration: Duration) { state.withLock { $0.pause[step] = duration } }
+    /// From now on, a step lets other tasks run before the step begins.
+    func slow(_ step: Step, byYields count: Int) { state.withLock { $0.yields[step] = count } }
     func calls(_ step: Step) -> Int { state.withLock { $0.calls[step] ?? 0 } }
     func waiting(_ step: Step) -> Int { state.withLock { $0.waiters.count { $0.0 == step } } }
 
@@ -42,12 +47,16 @@ final class TestStore: OwnRemovalStore {
     }
 
     private func enter(_ step: Step) async throws {
-        let (fails, pause) = state.withLock { state in
+        let (error, refusal, yields) = state.withLock { state in
             state.calls[step, default: 0] += 1
-            return (state.failing.contains(step), state.pause[step])
+            return (
+                state.failing.contains(step) ? state.error : nil, state.refusing.contains(step) ? state.refusal : nil,
+                state.yields[step] ?? 0
+            )
         }
-        if fails { throw Failed() }
-        if let pause { try await Task.sleep(for: pause) }
+        if let error { throw error }
+        if let refusal { throw refusal }
+        for _ in 0..<yields { await Task.yield() }
         try await waitInQueue { (ticket, continuation: CheckedContinuation<Void, any Error>) in
             state.withLock { state -> Result<Void, any Error>? in
                 guard state.stopped.contains(step) else { return .success(()) }
@@ -79,11 +88,10 @@ final class TestStore: OwnRemovalStore {
 
     func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) async throws -> (any CacheWriter)? {
+    ) async throws -> any CacheWriter {
         try await enter(.writer)
-        if state.withLock(\.refusesEntries) { return nil }
         let writer = try await memory.makeWriter(for: key, head: head, expectedBytes: expectedBytes, since: generation)
-        return writer.map { Writer(store: self, writer: $0) }
+        return Writer(store: self, writer: writer)
     }
 
     func updateHeads(_ entries: [CacheEntry]) async throws {
@@ -124,7 +132,7 @@ final class TestStore: OwnRemovalStore {
             try await writer.write(chunk)
         }
 
-        func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? {
+        func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID {
             try await store.enter(.publish)
             return try await writer.publish(head, replacing: replaced)
         }

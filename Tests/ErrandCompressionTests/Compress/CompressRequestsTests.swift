@@ -47,6 +47,15 @@ import Testing
         .stream { _ in ScriptedBodySource(chunks: stride(from: 0, to: data.count, by: 1000).map { Data(data.dropFirst($0).prefix(1000)) }) }
     }
 
+    @Test func aPartOfAResumableUploadIsNotCompressed() async throws {
+        let stub = StubTransport(Stub().responds(.status(.ok)))
+        var request = try request(.data(Self.text))
+        request.options.call.keepsBodyBytes = true
+        _ = try await stub.compressRequests().send(request)
+        let sent = try #require(stub.requests.last)
+        #expect(sent.headers[.contentEncoding] == nil && sent.body == Self.text)
+    }
+
     // MARK: Compressed bodies
 
     @Test(.enabled(if: Programs.find("python3") != nil, "there is no python3 on this machine"))

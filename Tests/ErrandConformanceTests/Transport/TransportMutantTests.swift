@@ -421,13 +421,15 @@ struct TransportMutant: Sendable {
             "reports no end of what fails", ["FailedExchangeEnds"], patience: soon,
             request: {
                 $0.options.eventSink = $0.options.eventSink.map { sink in
-                    FilteringSink(sink) { $0.kind != .end || $0.failure == nil }
+                    ClosureEventSink { if $0.kind != .end || $0.failure == nil { sink.record($0) } }
                 }
             }),
         TransportMutant(
             "reports no informational responses", ["Informational", "DeclaredCapabilities"],
             request: {
-                $0.options.eventSink = $0.options.eventSink.map { sink in FilteringSink(sink) { $0.kind != .informationalResponse } }
+                $0.options.eventSink = $0.options.eventSink.map { sink in
+                    ClosureEventSink { if $0.kind != .informationalResponse { sink.record($0) } }
+                }
             }),
     ]
 }
@@ -443,16 +445,6 @@ final class MutantMemory: Sendable {
     private let state = Mutex(State())
 
     func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result { state.withLock { body(&$0) } }
-}
-
-/// Events, but not all.
-private struct FilteringSink: EventSink {
-    let base: any EventSink
-    let isPassed: @Sendable (ExchangeEvent) -> Bool
-
-    init(_ base: any EventSink, _ isPassed: @escaping @Sendable (ExchangeEvent) -> Bool) { (self.base, self.isPassed) = (base, isPassed) }
-
-    func record(_ event: ExchangeEvent) { if isPassed(event) { base.record(event) } }
 }
 
 /// Reads the whole body in a separate task, even if nobody reads the body.

@@ -61,8 +61,7 @@ import Testing
         begin()
         try await store.begun.wait { $0 == 1 }
         let end = Task { try await finish() }
-        // The call has no other effect until the write ends.
-        try await Task.sleep(for: .milliseconds(20))
+        await eventually { writer.waiterCount == 1 }
         store.end(false)
         store.end(true)
         try await end.value

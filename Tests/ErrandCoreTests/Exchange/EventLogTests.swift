@@ -7,21 +7,11 @@ import Testing
 @testable import ErrandCore
 
 @Suite(.timeLimit(.minutes(5))) struct EventLogTests {
-    /// Calls a closure during its first event.
-    private final class StallingSink: EventSink {
-        private let events = Mutex([ExchangeEvent]())
-        private let duringFirst: @Sendable () -> Void
-
-        init(_ duringFirst: @escaping @Sendable () -> Void) { self.duringFirst = duringFirst }
-
-        var all: [ExchangeEvent] { events.withLock { $0 } }
-
-        func record(_ event: ExchangeEvent) {
-            let isFirst = events.withLock { events in
-                events.append(event)
-                return events.count == 1
-            }
-            if isFirst { duringFirst() }
+    /// Returns a sink that records its events in a list, and calls a closure during the first event.
+    private static func stalling(_ list: RecordingEventSink, _ duringFirst: @escaping @Sendable () -> Void) -> ClosureEventSink {
+        ClosureEventSink { event in
+            list.record(event)
+            if list.events.count == 1 { duringFirst() }
         }
     }
 
@@ -32,12 +22,11 @@ import Testing
 
     /// The events that a sink gets if they happen while the sink handles the first event.
     private func told(while busy: @escaping @Sendable (ExchangeEventLog) -> Void) -> [ExchangeEvent] {
-        let log = LogBox()
-        let sink = StallingSink { if let log = log.value { busy(log) } }
-        let made = ExchangeEventLog(sink, request: RequestID())
+        let (log, sink) = (LogBox(), RecordingEventSink())
+        let made = ExchangeEventLog(Self.stalling(sink) { if let log = log.value { busy(log) } }, request: RequestID())
         log.log.withLock { $0 = made }
         made.record(.start)
-        return sink.all
+        return sink.events
     }
 
     @Test func queuedProgressIsReplacedByLaterProgress() {
@@ -95,7 +84,8 @@ import Testing
         let request = try Request(.get, "/")
         let call = request.id
         let log = Mutex<CallEventLog?>(nil)
-        let sink = StallingSink {
+        let list = RecordingEventSink()
+        let sink = Self.stalling(list) {
             guard let log = log.withLock({ $0 }) else { return }
             func record(_ exchange: Int, _ code: Int) {
                 let head = HTTPResponse(status: .init(code: code), headerFields: [.location: "/\(exchange)"])
@@ -108,18 +98,11 @@ import Testing
             }
         }
         // The first event of a call log comes from its initializer.
-        let outer = CallEventLog(of: request, to: CallStartFilteringSink(sink))
+        let outer = CallEventLog(of: request, to: ClosureEventSink { if $0.kind != .callStart { sink.record($0) } })
         log.withLock { $0 = outer }
         outer.record(ExchangeEvent(.start, request: call, exchange: 1))
-        let resumptions = sink.all.filter { $0.response?.status.code == 104 }
+        let resumptions = list.events.filter { $0.response?.status.code == 104 }
         #expect(resumptions.map(\.exchange) == [1, 2])
-    }
-
-    /// Drops the start of the call.
-    private struct CallStartFilteringSink: EventSink {
-        let base: any EventSink
-        init(_ base: any EventSink) { self.base = base }
-        func record(_ event: ExchangeEvent) { if event.kind != .callStart { base.record(event) } }
     }
 
     @Test func timingsAreReportedOnceAndBeforeTheEnd() {

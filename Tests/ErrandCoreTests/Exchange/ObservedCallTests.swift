@@ -64,14 +64,10 @@ import Testing
         }
     }
 
-    private struct FailingMiddleware: HTTPMiddleware {
-        func send(_ request: Request, to next: some HTTPSender) async throws -> Response { throw TestError() }
-    }
-
     /// The request reaches a transport, another sender, or only a layer that fails.
     @Test(arguments: [true, false]) func onlyNamesOfASentRequestAreReported(sendsCopy: Bool) async throws {
         let sender = StubSender { _ in throw TestError() }
-        for inner in [HTTPStack(stub(.ok)), HTTPStack(sender), stub(.ok).wrapped(by: FailingMiddleware())] {
+        for inner in [HTTPStack(stub(.ok)), HTTPStack(sender), stub(.ok).wrapped(by: ClosureMiddleware { _, _ in throw TestError() })] {
             let stack = inner.wrapped(by: DeclaringMiddleware(sendsCopy: sendsCopy)).wrapped(by: observing).wrapped(by: observing)
             _ = try? await stack.send(.sample()).body.collect()
         }

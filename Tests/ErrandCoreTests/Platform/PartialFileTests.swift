@@ -57,6 +57,15 @@ import Testing
         #expect(modes[0] == 0o600 && modes[1] == 0o644)
     }
 
+    @Test func anExistingFileLosesPermissionsOnlyOnRequest() throws {
+        _ = try PartialFile(path: path, .new, permissions: 0o644)
+        let file = try PartialFile(path: path, .existing)
+        func mode() throws -> Int? { try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int }
+        #expect(try mode() == 0o644)
+        try file.removePermissions()
+        #expect(try mode() == 0o600)
+    }
+
     // MARK: Faults
 
     @Test func shortWritesAndInterruptionsAreContinued() throws {

@@ -47,6 +47,29 @@ import Testing
         #expect(response.metadata.attempts.map(\.number) == [1, 2, 3, 4, 5])
     }
 
+    /// The warnings of released responses reach the caller once, in order, also over a redirect.
+    @Test func theWarningsOfReleasedResponsesReachTheCaller() async throws {
+        let numbers = RecordingList<Int>()
+        let transport = ClosureTransport { request in
+            numbers.record(numbers.all.count + 1)
+            let number = numbers.all.count
+            let status: HTTPResponse.Status = number < 3 ? .serviceUnavailable : number == 3 ? .found : .ok
+            var response = Response(
+                head: HTTPResponse(status: status, headerFields: number == 3 ? [.location: "/new"] : [:]), request: request)
+            response.metadata.warnings = ["warning \(number)"]
+            return response
+        }
+        let stack = HTTPStack(transport).redirect().retry(RetryPolicy(maxAttempts: 2, backoff: .constant(.zero)), budget: nil)
+            .validate(
+                ResponseValidator("again") { _, response, _ in
+                    response.head.status == .ok ? .next : .retry(.constant(.zero), atMost: 2)
+                })
+        let response = try await stack.send(.sample())
+        #expect(response.head.status == .ok && numbers.all == [1, 2, 3, 4])
+        #expect(response.metadata.warnings == (1...4).map { "warning \($0)" })
+        #expect(response.metadata.attempts.count == 2, "a hop of a redirect is not an attempt")
+    }
+
     /// A request that a validator sends in between obeys the deadline of the call.
     @Test func theRequestInBetweenObeysTheDeadlineOfTheCall() async throws {
         let deadlines = RecordingList<Bool>()

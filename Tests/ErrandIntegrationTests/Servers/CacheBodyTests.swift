@@ -46,27 +46,16 @@ struct CacheBodyTests {
             let plain = HTTPStack(transport)
             let cached = plain.cache(in: store)
             func request(_ query: String) throws -> Request { try Request(.get, url: "http://127.0.0.1:\(port)/body?\(query)") }
-            // nginx starts.
-            for attempt in 1...200 {
-                do {
-                    _ = try await read(request("up"), plain)
-                    break
-                } catch  where attempt < 200 {
-                    try await Task.sleep(for: .milliseconds(100))
-                }
-            }
+            try await poll("the start of nginx", upTo: .seconds(20), value: { (try? await read(request("up"), plain)) != nil }) { $0 }
             var (times, withCache, without) = (Times(), [Duration](), [Duration]())
             for number in 0..<Self.count {
                 without.append(try await read(request("\(number)"), plain))
                 withCache.append(try await read(request("\(number)"), cached))
                 // The last bytes may still be in the queue of the store.
-                for _ in 0..<100 {
-                    if try await store.contains(request("\(number)")) {
-                        times.stored += 1
-                        break
-                    }
-                    try await Task.sleep(for: .milliseconds(10))
+                let isStored = try? await poll("the entry", upTo: .seconds(1), value: { try await store.contains(request("\(number)")) }) {
+                    $0
                 }
+                if isStored == true { times.stored += 1 }
             }
             without.sort()
             withCache.sort()

@@ -107,12 +107,12 @@ struct DownloadServerTests {
         try await withNIO { transport in
             let probe = try Request(.get, url: "http://127.0.0.1:\(port)/")
             // Python's server says on its standard output that it listens, but the output is buffered.
-            for _ in 0..<300 {
-                if let response = try? await transport.send(probe) {
-                    response.body.abandon()
-                    break
-                }
-                try await Task.sleep(for: .milliseconds(100))
+            try await poll("the start of Python's server", upTo: .seconds(30)) {
+                guard let response = try? await transport.send(probe) else { return false }
+                response.body.abandon()
+                return true
+            } until: {
+                $0
             }
             let request = try Request(.get, url: relay.url("/transfer"))
             let download = Download(request, to: target, over: transport, policy: Self.policy)

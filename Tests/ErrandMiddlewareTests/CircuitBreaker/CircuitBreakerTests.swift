@@ -423,21 +423,15 @@ import Testing
     }
 
     @Test func aDeadServerGetsTwentyRequests() async throws {
-        let isDead = Flag()
+        let isDead = Signal()
         let stub = StubTransport(
-            Stub().responds(.custom { _ in (HTTPResponse(status: isDead.isSet ? .serviceUnavailable : .ok), Data()) }))
+            Stub().responds(.custom { _ in (HTTPResponse(status: isDead.hasCome ? .serviceUnavailable : .ok), Data()) }))
         let stack = stub.circuitBreaker(CircuitBreaker(clock: ManualClock()))
         func send() async throws -> HTTPResponse.Status { try await stack.send(Request(.get, url: "https://a.example/x")).status }
         for _ in 0..<300 { #expect(try await send() == .ok) }
-        isDead.set()
+        isDead.signal()
         for _ in 0..<20 { #expect(try await send() == .serviceUnavailable) }
         await #expect(throws: CircuitBreakerError.self) { try await send() }
         #expect(stub.requests.count == 320)
-    }
-
-    private final class Flag: Sendable {
-        private let state = Mutex(false)
-        var isSet: Bool { state.withLock { $0 } }
-        func set() { state.withLock { $0 = true } }
     }
 }

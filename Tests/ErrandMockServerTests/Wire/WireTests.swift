@@ -86,6 +86,22 @@ extension MockServerTests {
             }
         }
 
+        @Test func aDispatcherSendsInformationalResponsesBeforeItReads() async throws {
+            try await withMockServer { server in
+                server.dispatch { request in
+                    let status = HTTPResponse.Status(code: 103, reasonPhrase: "Early Hints")
+                    try await request.inform(HTTPResponse(status: status, headerFields: [.eTag: "a"]))
+                    return .data(try await request.body())
+                }
+                let client = try RawClient(port: server.port)
+                client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n")
+                #expect(
+                    client.read(until: "Continue\r\n\r\n") == "HTTP/1.1 103 Early Hints\r\nETag: a\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
+                client.send("four")
+                #expect(client.readAll().hasSuffix("\r\n\r\nfour"))
+            }
+        }
+
         @Test func trailersOfARequestAreKept() async throws {
             try await withMockServer { server in
                 server.enqueue(.echo)

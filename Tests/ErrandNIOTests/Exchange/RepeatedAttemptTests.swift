@@ -3,7 +3,6 @@ import ErrandCore
 import ErrandNIO
 import ErrandTesting
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -145,7 +144,9 @@ extension NIOTransportTests {
                 $0.maxConnectionsPerOrigin = 1
             } _: { transport in
                 let gate = Signal()
-                let body = RequestBody.stream(length: 8) { _ in GatedSource(gate) }
+                let body = RequestBody.stream(length: 8) { _ in
+                    ScriptedBodySource(chunks: [Data(count: 8)]) { await gate.waitIgnoringCancellation() }
+                }
                 let first = try await transport.send(Request(.post, url: server.url(), body: body))
                 #expect(try await first.body.collect() == Data("ok".utf8))
                 gate.signal()
@@ -153,18 +154,6 @@ extension NIOTransportTests {
                 #expect(try await second.body.collect() == Data("late".utf8))
                 #expect(server.counts.value.accepted == 1)
             }
-        }
-
-        /// Gives 8 bytes, when its gate is open.
-        private final class GatedSource: BodySource {
-            private let gate: Signal
-            private let isGiven = Atomic(false)
-            init(_ gate: Signal) { self.gate = gate }
-            func next() async throws -> Data? {
-                await gate.waitIgnoringCancellation()
-                return isGiven.exchange(true, ordering: .relaxed) ? nil : Data(count: 8)
-            }
-            func abandon() {}
         }
 
         // MARK: - Over HTTP/2

@@ -3,7 +3,6 @@ import ErrandCore
 import ErrandMockServer
 import ErrandNIO
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -119,24 +118,16 @@ extension NIOTransportTests {
             }
         }
 
-        private final class RecordingPinReports: Sendable {
-            let all = Mutex<[CertificatePinError]>([])
-
-            func add(_ mismatch: CertificatePinError) { all.withLock { $0.append(mismatch) } }
-            var hosts: [String] { all.withLock { $0 }.map(\.host) }
-            var chains: [[String]] { all.withLock { $0 }.map(\.chain) }
-        }
-
         @Test func anExchangeContinuesInReportOnlyMode() async throws {
             let server = try await BadTLSServer.shared()
-            let reports = RecordingPinReports()
-            let pins = try CertificatePins(["localhost": [Self.another, Self.backup]]).reporting { reports.add($0) }
+            let reports = RecordingList<CertificatePinError>()
+            let pins = try CertificatePins(["localhost": [Self.another, Self.backup]]).reporting { reports.record($0) }
             #expect(try await get(server.url("good"), pins: pins) == "ok")
-            #expect(reports.hosts == ["localhost"])
-            #expect(reports.chains == [[try server.pin("good"), try server.pin("ca")]])
-            let right = try CertificatePins(["localhost": [try server.pin("good"), Self.backup]]).reporting { reports.add($0) }
+            #expect(reports.all.map(\.host) == ["localhost"])
+            #expect(reports.all.map(\.chain) == [[try server.pin("good"), try server.pin("ca")]])
+            let right = try CertificatePins(["localhost": [try server.pin("good"), Self.backup]]).reporting { reports.record($0) }
             #expect(try await get(server.url("good"), pins: right) == "ok")
-            #expect(reports.hosts == ["localhost"])
+            #expect(reports.all.map(\.host) == ["localhost"])
             let error = try await transportError { try await get(server.url("untrusted"), pins: right) }
             #expect(error.code == .tls)
         }

@@ -24,7 +24,7 @@ extension SQLiteCacheStoreTests {
         #expect(files.all == ["notes.txt"] && files.permissions("") == 0o755)
         try FileManager.default.removeItem(atPath: folder.file("notes.txt"))
         // The same object works after the files are gone.
-        #expect(try await Samples.add("n", bytes: 10, to: store, Samples.key("/a")) != nil)
+        _ = try await Samples.add("n", bytes: 10, to: store, Samples.key("/a"))
         #expect(files.permissions("") == 0o700)
         // Later files do not disturb.
         try folder.write("text", to: "notes.txt")
@@ -55,8 +55,8 @@ extension SQLiteCacheStoreTests {
             let leftovers = [".errand-1f.part", "bodies/0123456789abcdef"]
             for name in others + leftovers { try Data("x".utf8).write(to: URL(fileURLWithPath: path + "/" + name)) }
             if isDamaged { try Data(count: 100_000).write(to: URL(fileURLWithPath: path + "/responses.sqlite")) }
-            let events = RecordedEvents()
-            #expect(try await SQLiteCacheStore(inFolder: path, onEvent: events.add).usage.entries == (isDamaged ? 0 : 1))
+            let events = RecordingList<SQLiteCacheStore.Event>()
+            #expect(try await SQLiteCacheStore(inFolder: path, onEvent: events.record).usage.entries == (isDamaged ? 0 : 1))
             #expect(events.kinds.contains(.replaced) == isDamaged)
             #expect(Set(files.all).isSuperset(of: others) && Set(files.all).isDisjoint(with: leftovers), "\(files.all)")
         }

@@ -1,7 +1,6 @@
 #if SQLite
 import ErrandCache
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 
@@ -22,8 +21,10 @@ extension SQLiteCacheStoreTests {
                     let key = Samples.key("/a")
                     let generation = try await store.lookUp(key).generation
                     let head = Samples.head("n", bytes: 10)
-                    #expect(try await store.makeWriter(for: key, head: head, expectedBytes: announced, since: generation) == nil)
-                    #expect(try await Samples.add("n", bytes: 100_000, to: store, key) != nil)
+                    await #expect(throws: CacheStatus.Refusal.tooLarge) {
+                        try await store.makeWriter(for: key, head: head, expectedBytes: announced, since: generation)
+                    }
+                    _ = try await Samples.add("n", bytes: 100_000, to: store, key)
                 }
             }
         }
@@ -38,9 +39,8 @@ extension SQLiteCacheStoreTests {
                 let generation = try await store.lookUp(key).generation
                 let head = Samples.head("n", bytes: 10)
                 // Each file reserves its announced bytes.
-                let writer = try #require(
-                    try await store.makeWriter(for: key, head: head, expectedBytes: 1 << 59, since: generation))
-                do { try await writer.write(Data(count: 100_000)) } catch { #expect(error is CacheRoomError) }
+                let writer = try await store.makeWriter(for: key, head: head, expectedBytes: 1 << 59, since: generation)
+                do { try await writer.write(Data(count: 100_000)) } catch { #expect(error as? CacheStatus.Refusal == .noRoom) }
                 writers.append(writer)
             }
             for writer in writers { writer.discard() }
@@ -57,7 +57,7 @@ extension SQLiteCacheStoreTests {
                 let key = Samples.key("/\(number)")
                 let generation = try await store.lookUp(key).generation
                 let head = Samples.head("n", bytes: 900_000)
-                let writer = try #require(try await store.makeWriter(for: key, head: head, expectedBytes: 900_000, since: generation))
+                let writer = try await store.makeWriter(for: key, head: head, expectedBytes: 900_000, since: generation)
                 do {
                     try await writer.write(Data(count: 900_000))
                     writers.append(writer)
@@ -69,10 +69,38 @@ extension SQLiteCacheStoreTests {
             #expect(writers.count == 2 && refused == 6, "unpublished files have at most half of the bytes")
             for writer in writers { writer.discard() }
             await eventually { files.bodies.isEmpty }
-            for number in 0..<8 { #expect(try await Samples.add("n", bytes: 900_000, to: store, Samples.key("/\(number)")) != nil) }
+            for number in 0..<8 { _ = try await Samples.add("n", bytes: 900_000, to: store, Samples.key("/\(number)")) }
             let usage = try await store.usage
             #expect(usage.entries == 4 && usage.bytes <= 4_000_000, "\(usage)")
             #expect(files.bodies.count == 4)
+        }
+    }
+
+    /// The unpublished file of another entry takes the whole room.
+    @Test func anEntryWithoutRoomAtItsEndIsRefused() async throws {
+        try await withFolder { path, files in
+            let store = SQLiteCacheStore(inFolder: path, bytes: 1_000_000, entryBytes: 1_000_000)
+            func begin(_ path: String, bytes: Int) async throws -> any CacheWriter {
+                let generation = try await store.lookUp(Samples.key(path)).generation
+                let head = Samples.head("n", bytes: bytes)
+                return try await store.makeWriter(for: Samples.key(path), head: head, expectedBytes: Int64(bytes), since: generation)
+            }
+            let (large, small) = (try await begin("/large", bytes: 990_000), try await begin("/small", bytes: 20_000))
+            try await large.write(Data(count: 100_000))
+            try await small.write(Data(count: 20_000))
+            await #expect(throws: CacheStatus.Refusal.noRoom) {
+                try await small.publish(Samples.head("n", bytes: 20_000), replacing: [])
+            }
+            large.discard()
+            await eventually { files.bodies.isEmpty }
+            _ = try await Samples.add("n", bytes: 20_000, to: store, Samples.key("/small"))
+        }
+    }
+
+    @Test func aStoreForNoEntryHasNoRoom() async throws {
+        try await withFolder { path, _ in
+            let store = SQLiteCacheStore(inFolder: path, entries: 0)
+            await #expect(throws: CacheStatus.Refusal.noRoom) { try await Samples.add("n", bytes: 10, to: store, Samples.key("/a")) }
         }
     }
 
@@ -84,14 +112,14 @@ extension SQLiteCacheStoreTests {
                 let key = Samples.key("/\(number)")
                 let generation = try await store.lookUp(key).generation
                 let head = Samples.head("\(number)", bytes: 60_000)
-                let writer = try #require(try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation))
+                let writer = try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation)
                 try await writer.write(Samples.body("\(number)", bytes: 60_000))
                 writers.append(writer)
             }
             // The others are in memory: 34 bodies of 60,000 bytes in 2 MiB.
             #expect(files.bodies.count == 26)
             for (number, writer) in writers.enumerated() {
-                #expect(try await writer.publish(Samples.head("\(number)", bytes: 60_000), replacing: []) != nil)
+                _ = try await writer.publish(Samples.head("\(number)", bytes: 60_000), replacing: [])
             }
             for number in 0..<60 {
                 let entry = try #require(try await store.lookUp(Samples.key("/\(number)")).entries.first)
@@ -111,7 +139,7 @@ extension SQLiteCacheStoreTests {
     }
 
     private struct DiskFull: Sendable {
-        let isFull = SharedFlag()
+        let isFull = Watched(false)
         var calls: FileCalls {
             var calls = FileCalls()
             calls.writeAt = { [isFull] in
@@ -122,26 +150,18 @@ extension SQLiteCacheStoreTests {
         }
     }
 
-    private final class SharedFlag: Sendable {
-        private let flag = Mutex(false)
-        var value: Bool {
-            get { flag.withLock { $0 } }
-            set { flag.withLock { $0 = newValue } }
-        }
-    }
-
     @Test func aFullDiskFailsTheWriterAndLeavesNothing() async throws {
         try await withFolder { path, files in
             let disk = DiskFull()
             let store = SQLiteCacheStore(inFolder: path, calls: disk.calls)
             try await Samples.add("n", bytes: 200_000, to: store, Samples.key("/a"))
-            disk.isFull.value = true
+            disk.isFull.change { $0 = true }
             await #expect(throws: FileWriteError.self) { try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/b")) }
             await eventually { files.bodies.count == 1 }
             let entry = try #require(try await store.lookUp(Samples.key("/a")).entries.first)
             #expect(try await Samples.check(entry, in: store) == "n")
-            disk.isFull.value = false
-            #expect(try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/b")) != nil)
+            disk.isFull.change { $0 = false }
+            _ = try await Samples.add("m", bytes: 200_000, to: store, Samples.key("/b"))
         }
     }
 }

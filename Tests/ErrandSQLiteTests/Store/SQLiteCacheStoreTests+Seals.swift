@@ -36,15 +36,15 @@ extension SQLiteCacheStoreTests {
             let first = SQLiteCacheStore(inFolder: path, sealing: isSealed ? xor : nil)
             try await Samples.add("small-body", bytes: 10, to: first, Samples.key("/a"))
             try await Samples.add("large-body", bytes: 200_000, to: first, Samples.key("/b"))
-            let events = RecordedEvents()
-            let second = SQLiteCacheStore(inFolder: path, sealing: isSealed ? nil : xor, onEvent: { events.add($0) })
+            let events = RecordingList<SQLiteCacheStore.Event>()
+            let second = SQLiteCacheStore(inFolder: path, sealing: isSealed ? nil : xor, onEvent: { events.record($0) })
             #expect(try await second.lookUp(Samples.key("/a")).entries.isEmpty)
             #expect(try await second.entries(limit: 9).isEmpty)
             #expect(try await second.usage.entries == 0)
             #expect(files.bodies.isEmpty && !files.contain("small-body") && !files.contain("large-body"))
             #expect(events.kinds == [.replaced] && events.all[0].description.contains("encrypted"), "\(events.all)")
             try await Samples.add("n", bytes: 10, to: second, Samples.key("/a"))
-            let third = SQLiteCacheStore(inFolder: path, sealing: isSealed ? nil : xor, onEvent: { events.add($0) })
+            let third = SQLiteCacheStore(inFolder: path, sealing: isSealed ? nil : xor, onEvent: { events.record($0) })
             #expect(try await third.lookUp(Samples.key("/a")).entries.count == 1)
             #expect(events.kinds == [.replaced])
         }
@@ -59,16 +59,18 @@ extension SQLiteCacheStoreTests {
             ]
             for remove in removals {
                 let generation = try await one.lookUp(key).generation
-                let writer = try #require(try await one.makeWriter(for: key, head: head, expectedBytes: 5, since: generation))
+                let writer = try await one.makeWriter(for: key, head: head, expectedBytes: 5, since: generation)
                 try await writer.write(Data(count: 5))
                 try await remove()
-                #expect(try await writer.publish(head, replacing: []) == nil)
-                #expect(try await one.makeWriter(for: key, head: head, expectedBytes: 5, since: generation) == nil)
-                #expect(try await Samples.add("n", bytes: 5, to: one, key) != nil)
+                await #expect(throws: CacheStatus.Refusal.removed) { try await writer.publish(head, replacing: []) }
+                await #expect(throws: CacheStatus.Refusal.removed) {
+                    try await one.makeWriter(for: key, head: head, expectedBytes: 5, since: generation)
+                }
+                _ = try await Samples.add("n", bytes: 5, to: one, key)
             }
             let other = try await one.lookUp(Samples.key("/b")).generation
             try await two.removeAll(urls: [key.url])
-            #expect(try await one.makeWriter(for: Samples.key("/b"), head: head, expectedBytes: 5, since: other) != nil)
+            _ = try await one.makeWriter(for: Samples.key("/b"), head: head, expectedBytes: 5, since: other)
         }
     }
 

@@ -44,14 +44,20 @@ import Testing
                     for isEarlier in [true, false] {
                         let old = try await one.makeWriter(for: key, head: head, expectedBytes: 0, since: one.lookUp(key).generation)
                         let empty = Samples.head("n", bytes: 0, group: "news")
-                        #expect(try await old?.publish(empty, replacing: []) != nil)
+                        _ = try await old.publish(empty, replacing: [])
                         let generation = try await one.lookUp(key).generation
                         if isEarlier { try await remove() }
                         let changed = try await one.remove(removal, by: key, head: head, since: generation)
                         #expect(try await two.lookUp(key).entries.isEmpty)
                         if !isEarlier { try await remove() }
-                        let writer = try await one.makeWriter(for: key, head: head, expectedBytes: 5, since: changed)
-                        #expect((writer == nil) == applies, "removal \(number), and \(name) \(isEarlier ? "before" : "after")")
+                        var refusal: CacheStatus.Refusal?
+                        do {
+                            _ = try await one.makeWriter(for: key, head: head, expectedBytes: 5, since: changed)
+                        } catch let error as CacheStatus.Refusal {
+                            refusal = error
+                        }
+                        #expect(
+                            refusal == (applies ? .removed : nil), "removal \(number), and \(name) \(isEarlier ? "before" : "after")")
                     }
                 }
             }
@@ -106,19 +112,12 @@ import Testing
         #expect(try folder.read("store") == Data("text".utf8))
     }
 
-    @Test func theNumberOfABodyFollowsFromItsName() {
-        for number in [0, 1, -1, .max, .min] as [Int64] { #expect(BodyFile.number(of: BodyFile.name(of: number)) == number) }
-        for name in ["", "1", "ffffffffffffffFF", "+fffffffffffffff", "fffffffffffffffff", "fffffffffffffffg", "ffffffffffffffé"] {
-            #expect(BodyFile.number(of: name) == nil, "\(name)")
-        }
-    }
-
     @Test func keepsNothingOfAVolatileIdentity() async throws {
         try await withFolder { path, files in
             let store = SQLiteCacheStore(inFolder: path)
             let identity = CredentialIdentity(scheme: "bearer", "the-secret-token")
             let key = CacheKey(url: Samples.url("/volatile"), partition: .account(identity))
-            #expect(try await Samples.add("n", bytes: 10, to: store, key) == nil)
+            await #expect(throws: CacheStatus.Refusal.volatileAccount) { try await Samples.add("n", bytes: 10, to: store, key) }
             #expect(try await store.usage.entries == 0)
             try await store.forget(identity)
             #expect(!files.contain("/volatile") && !files.contain("the-secret-token"))

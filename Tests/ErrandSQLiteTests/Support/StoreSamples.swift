@@ -3,7 +3,7 @@ import ErrandCache
 import ErrandCore
 import ErrandFormats
 import Foundation
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import ErrandSQLite
@@ -45,10 +45,10 @@ enum Samples {
     @discardableResult
     static func add(
         _ name: String, bytes: Int, to store: SQLiteCacheStore, _ key: CacheKey, language: String? = nil, chunkBytes: Int = 50_000
-    ) async throws -> CacheEntry.ID? {
+    ) async throws -> CacheEntry.ID {
         let head = head(name, bytes: bytes, language: language)
         let generation = try await store.lookUp(key).generation
-        guard let writer = try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation) else { return nil }
+        let writer = try await store.makeWriter(for: key, head: head, expectedBytes: nil, since: generation)
         var rest = body(name, bytes: bytes)[...]
         while !rest.isEmpty {
             try await writer.write(Data(rest.prefix(chunkBytes)))
@@ -77,12 +77,8 @@ enum Samples {
     struct Torn: Error { let name: String }
 }
 
-/// The events of a store.
-final class RecordedEvents: Sendable {
-    private let events = Mutex<[SQLiteCacheStore.Event]>([])
-    var all: [SQLiteCacheStore.Event] { events.withLock { $0 } }
+extension RecordingList<SQLiteCacheStore.Event> {
     var kinds: [SQLiteCacheStore.Event.Kind] { all.map(\.kind) }
-    func add(_ event: SQLiteCacheStore.Event) { events.withLock { $0.append(event) } }
 }
 
 /// The files of a store's folder.

@@ -1,5 +1,4 @@
 import ErrandTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -8,21 +7,17 @@ struct ManualClockTests {
     private let clock = ManualClock()
 
     /// A sleeper that writes down its name when it wakes; it sleeps when this returns.
-    private func sleeper(_ name: String, _ duration: Duration, into woken: Names = Names()) async throws -> Task<Void, any Error> {
+    private func sleeper(_ name: String, _ duration: Duration, into woken: RecordingList<String> = RecordingList()) async throws -> Task<
+        Void, any Error
+    > {
         let count = clock.sleeperCount
         let until = clock.now.advanced(by: duration)
         let task = Task {
             try await clock.sleep(until: until, tolerance: nil)
-            woken.add(name)
+            woken.record(name)
         }
         try await clock.sleepers(atLeast: count + 1)
         return task
-    }
-
-    private final class Names: Sendable {
-        private let names = Mutex([String]())
-        var all: [String] { names.withLock { $0 } }
-        func add(_ name: String) { names.withLock { $0.append(name) } }
     }
 
     @Test func timeAdvancesByHandOnly() {
@@ -35,7 +30,7 @@ struct ManualClockTests {
     }
 
     @Test func dueSleepersWakeAndOthersContinue() async throws {
-        let woken = Names()
+        let woken = RecordingList<String>()
         let (first, second) = (try await sleeper("1 s", .seconds(1), into: woken), try await sleeper("2 s", .seconds(2), into: woken))
         clock.advance(by: .milliseconds(999))
         #expect(clock.sleeperCount == 2)
@@ -48,7 +43,7 @@ struct ManualClockTests {
     }
 
     @Test func sleepersWakeInTheOrderOfTheirInstants() async throws {
-        let woken = Names()
+        let woken = RecordingList<String>()
         var tasks: [String: Task<Void, any Error>] = [:]
         for seconds in [3, 1, 4, 2] { tasks["\(seconds)"] = try await sleeper("\(seconds)", .seconds(seconds), into: woken) }
         for expected in ["1", "2", "3", "4"] {

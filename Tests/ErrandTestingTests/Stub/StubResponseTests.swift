@@ -226,20 +226,12 @@ import Testing
         let stub = StubTransport(
             Stub(.get, "/items/{id}").query("page").responds(.status(.serviceUnavailable), .json(["number": number])),
             Stub(.put, "/items/{id}").responds(.echo))
-        let client = APIClient(stub.retry(clock: ImmediateClock()).server("https://a.example"))
+        let client = APIClient(stub.retry(clock: CallbackClock(waits: false)).server("https://a.example"))
         let value: [String: Int] = try await client.get("/items/\(number)", query: ["page": number])
         #expect(value == ["number": number])
         let echo = try await client.send(Request(.put, "/items/\(number)", body: .text("\(number)")))
         #expect(try await echo.body.collect() == Data("\(number)".utf8))
         #expect(stub.requests.map(\.path) == Array(repeating: "/items/\(number)", count: 3))
         #expect(stub.unusedStubs.isEmpty && stub.openBodyCount == 0)
-    }
-
-    /// A clock on which nobody waits.
-    private struct ImmediateClock: Clock {
-        typealias Instant = ContinuousClock.Instant
-        var now: Instant { .now }
-        var minimumResolution: Duration { .zero }
-        func sleep(until deadline: Instant, tolerance: Duration?) async throws { try Task.checkCancellation() }
     }
 }

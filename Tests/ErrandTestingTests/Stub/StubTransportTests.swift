@@ -247,9 +247,9 @@ import Testing
 
     @Test func aResponseThatNeverComesIsCancellable() async throws {
         let stub = StubTransport(Stub().responds(.never))
-        let (request, hasArrived) = (try request(.get, "/"), ArrivalSink())
-        let task = Task { try await HTTPStack(stub).send(request.reporting(to: hasArrived)) }
-        try await hasArrived.arrived.wait("the request to arrive") { $0 }
+        let (request, sink) = (try request(.get, "/"), RecordingEventSink())
+        let task = Task { try await HTTPStack(stub).send(request.reporting(to: sink)) }
+        try await sink.wait(for: .requestSent)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
     }
@@ -287,12 +287,6 @@ import Testing
         }
         #expect(codes == Array(repeating: 0, count: 47) + [200, 201, 202] && stub.requests.count == 50)
     }
-}
-
-/// Reports that a transport has a request.
-private final class ArrivalSink: EventSink {
-    let arrived = Watched(false)
-    func record(_ event: ExchangeEvent) { if event.kind == .requestSent { arrived.change { $0 = true } } }
 }
 
 extension Request {

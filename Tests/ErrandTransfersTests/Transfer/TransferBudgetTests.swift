@@ -7,8 +7,8 @@ import Testing
         var budget = TransferBudget(maxFailures: 2)
         for _ in 0..<100 {
             budget.record(TransferBudget.progressBytes)
-            let goesOn = budget.fail()
-            #expect(goesOn)
+            let mayContinue = budget.fail()
+            #expect(mayContinue)
         }
         let last = [budget.fail(), budget.fail()]
         #expect(last == [true, false])
@@ -16,8 +16,8 @@ import Testing
 
     @Test func smallStepsAddUpToProgress() {
         var budget = TransferBudget(maxFailures: 1)
-        let goesOn = budget.fail()
-        #expect(goesOn)
+        let mayContinue = budget.fail()
+        #expect(mayContinue)
         for _ in 0..<64 { budget.record(1_024) }
         #expect(budget.failures == 0)
     }

@@ -1,6 +1,5 @@
 #if SWIFT_NIO && MockServer
 internal import ErrandCore
-internal import Synchronization
 internal import TestSupport
 internal import Testing
 
@@ -9,15 +8,6 @@ internal import Testing
 extension URLSessionTransportTests {
     @Suite(.enabled(if: SessionAbilities.current.canSuspend, "not over URLSession: a suspended task continues to receive"))
     struct URLSessionBackPressureTests {
-        /// The number of bytes of the body that the session has delivered.
-        private final class ReceivedBytes: EventSink {
-            private let bytes = Mutex<Int64>(0)
-            var count: Int64 { bytes.withLock(\.self) }
-            func record(_ event: ExchangeEvent) {
-                if event.kind == .responseBytesReceived, let total = event.bytes { bytes.withLock { $0 = max($0, total) } }
-            }
-        }
-
         /// After each of the first 16 MiB, the reader waits until the server can't send more. The reader takes the rest of the 256 MiB at
         /// full speed.
         @Test func aSlowReaderHoldsAtMost4MiB() async throws {
@@ -37,9 +27,12 @@ extension URLSessionTransportTests {
             }
             defer { server.stop() }
             try await withTransport(URLSessionTransport()) { transport in
-                let received = ReceivedBytes()
+                // The number of bytes of the body that the session has delivered.
+                let received = Watched<Int64>(0)
                 var request = try Request(.get, url: server.url())
-                request.options.eventSink = received
+                request.options.eventSink = ClosureEventSink { event in
+                    if event.kind == .responseBytesReceived, let total = event.bytes { received.change { $0 = max($0, total) } }
+                }
                 let response = try await transport.send(request)
                 var (read, furthest): (Int64, Int64) = (0, 0)
                 for try await chunk in response.body {
@@ -49,7 +42,7 @@ extension URLSessionTransportTests {
                         let seen = stalls.value
                         try await stalls.wait("the server to stand still") { $0 > seen }
                     }
-                    furthest = max(furthest, received.count - read)
+                    furthest = max(furthest, received.value - read)
                 }
                 #expect(read == 256 * Int64(piece.count))
                 #expect(furthest <= 4 * 1024 * 1024, "\(furthest) bytes")

@@ -229,14 +229,16 @@ public final class RawConnection {
 
     /// Forwards everything in both directions between the client and a port of the loopback interface, until one side ends.
     ///
-    /// - Parameter limit: the number of bytes to the client after which the connection is cut. Default: no limit.
+    /// - Parameters:
+    ///   - limit: the number of bytes to the client after which the connection is cut. Default: no limit.
+    ///   - uploadLimit: the number of bytes from the client after which the connection is cut. Default: no limit.
     /// - Throws: ``SystemError`` if the port can't be connected to.
-    public func relay(to port: Int, limit: Int = .max) throws {
+    public func relay(to port: Int, limit: Int = .max, uploadLimit: Int = .max) throws {
         let other = try Socket.make("127.0.0.1")
         defer { Socket.closeDescriptor(other) }
         guard try Socket.connect(other, to: "127.0.0.1", port: port, limitMilliseconds: 2_000) else { throw SystemError("connect") }
         Socket.setBlocking(other)
-        try Socket.relay(descriptor, other, limit: limit)
+        try Socket.relay(descriptor, other, limit: limit, uploadLimit: uploadLimit)
     }
 
     /// Blocks for a time, to simulate a slow server.

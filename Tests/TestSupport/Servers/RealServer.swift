@@ -61,6 +61,20 @@ public struct RealServer: Sendable {
     public static let caddyHTTP2 = RealServer(
         name: "caddy-http2", missing: "caddy or python3 is not on this machine (apt-get install caddy)")
 
+    /// Caddy, which serves the files of ``folder()``, with ranges. Below `/gzip/`, the same files are encoded for a client that accepts
+    /// gzip, with the strong entity tag of the unencoded file.
+    public static let caddy = RealServer(name: "caddy", missing: "caddy or python3 is not on this machine (apt-get install caddy)")
+
+    /// tuspyserver, a server of tus 1.0 with uploads at `/files`. `/finished` lists the whole uploads: ``finishedUploads()``. It keeps the
+    /// bytes of a broken request. `Tests/Servers/tus.py` says what is special.
+    public static let tuspyserver = RealServer(
+        name: "tuspyserver", missing: "tuspyserver or python3 is not on this machine (scripts/setup)")
+
+    /// aiohttp-tus, a server of tus 1.0 with uploads at `/files`. `/finished` lists the whole uploads: ``finishedUploads()``. It keeps no
+    /// byte of a broken request, and forgets whole uploads. `Tests/Servers/tus.py` says what is special.
+    public static let aiohttpTus = RealServer(
+        name: "aiohttp-tus", missing: "aiohttp-tus or python3 is not on this machine (scripts/setup)")
+
     private let name: String
     /// The reason to skip a test if ``isHere`` is false.
     public let missing: String
@@ -98,6 +112,31 @@ public struct RealServer: Sendable {
     /// - Throws: ``ProgramFailure`` for a server that did not start.
     public func accessKey() throws -> (id: String, secret: String) { (try known(entry.accessKeyID), try known(entry.secretAccessKey)) }
 
+    /// Returns the folder with the files of ``caddy``.
+    ///
+    /// - Throws: ``ProgramFailure`` for a server that did not start.
+    public func folder() throws -> String { try known(entry.folder) }
+
+    /// An upload that a server of tus received completely.
+    public struct FinishedUpload: Decodable, Sendable, Equatable {
+        /// The file name of the upload's metadata.
+        public var name: String
+        public var bytes: Int
+        /// The SHA-256 in hexadecimal digits.
+        public var sha256: String
+
+        public init(name: String, bytes: Int, sha256: String) { (self.name, self.bytes, self.sha256) = (name, bytes, sha256) }
+    }
+
+    /// Returns the whole uploads of ``tuspyserver`` or ``aiohttpTus``, in the order of their ends.
+    ///
+    /// - Throws: ``ProgramFailure`` for a server that did not start; `DecodingError` for a server that responds otherwise.
+    public func finishedUploads() throws -> [FinishedUpload] {
+        let response = LoopbackPorts.ask(port: try port(), "GET /finished HTTP/1.0\r\n\r\n")
+        let body = response.range(of: "\r\n\r\n").map { response[$0.upperBound...] } ?? ""
+        return try JSONDecoder().decode([FinishedUpload].self, from: Data(body.utf8))
+    }
+
     /// Starts the proxies.
     static func startProxies() { _ = Servers.proxies }
 
@@ -118,6 +157,7 @@ public struct RealServer: Sendable {
         var lockedPort: Int?
         var securePort: Int?
         var certificate: String?
+        var folder: String?
         var process: Int32?
         var dropsSilently: Bool?
         var accessKeyID: String?
@@ -126,9 +166,13 @@ public struct RealServer: Sendable {
 
     private var entry: Entry {
         let servers =
-            Servers.proxyNames.contains(name)
-            ? Servers.proxies
-            : Servers.peerNames.contains(name) ? Servers.peers : Servers.accountNames.contains(name) ? Servers.accounts : Servers.others
+            switch name {
+            case _ where Servers.proxyNames.contains(name): Servers.proxies
+            case _ where Servers.peerNames.contains(name): Servers.peers
+            case _ where Servers.accountNames.contains(name): Servers.accounts
+            case _ where Servers.transferNames.contains(name): Servers.transfers
+            default: Servers.others
+            }
         return servers.entries[name] ?? Entry(failed: "stand.py does not tell of it")
     }
 
@@ -145,6 +189,8 @@ public struct RealServer: Sendable {
         static let peers = Servers(peerNames)
         static let accountNames = ["moto", "oauth", "oidc"]
         static let accounts = Servers(accountNames)
+        static let transferNames = ["aiohttp-tus", "caddy", "tuspyserver"]
+        static let transfers = Servers(transferNames)
         static let others = Servers(["apache", "haproxy", "httpbin"])
 
         let entries: [String: Entry]

@@ -139,25 +139,25 @@ enum Socket {
 
     static func setBlocking(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) }
 
-    /// Forwards everything from each side to the other, until one side ends, nothing is received for 20 s, or `limit` bytes were forwarded
-    /// to the first side.
-    static func relay(_ first: Int32, _ second: Int32, limit: Int = .max) throws {
-        var rest = limit
+    /// Forwards everything from each side to the other, until one side ends, nothing is received for 20 s, `limit` bytes were forwarded to
+    /// the first side, or `uploadLimit` bytes were forwarded to the second side.
+    static func relay(_ first: Int32, _ second: Int32, limit: Int = .max, uploadLimit: Int = .max) throws {
+        var rest = [first: limit, second: uploadLimit]
         while true {
             var entries = [first, second].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             guard systemPoll(&entries, 20_000) > 0 else { return }
             for (entry, target) in zip(entries, [second, first]) where entry.revents != 0 {
                 let (bytes, result) = receiveSome(entry.fd, 64 * 1024)
                 guard result > 0 else { return }
-                let end = target == first ? min(bytes.count, rest) : bytes.count
+                let end = min(bytes.count, rest[target, default: .max])
                 var sent = 0
                 while sent < end {
                     let count = bytes[sent..<end].withUnsafeBytes { sendSome(target, $0) }
                     guard count > 0 else { return }
                     sent += count
                 }
-                if target == first { rest -= end }
-                guard rest > 0 else { return }
+                rest[target, default: .max] -= end
+                guard rest[target, default: .max] > 0 else { return }
             }
         }
     }

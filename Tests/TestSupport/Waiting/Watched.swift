@@ -114,19 +114,20 @@ public func atRest<Value: Sendable & Equatable>(_ what: String, value: () throws
     return last.value
 }
 
-/// Returns as soon as `condition` is true. For conditions without a notification, such as the descriptors of the process.
+/// Returns `value` as soon as `condition` is true. For conditions without a notification, such as the descriptors of the process.
 ///
 /// It looks at the value at least a hundred times, so a busy machine makes the limit longer.
 ///
 /// - Throws: `WaitTimeout` after `limit`.
+@discardableResult
 public func poll<Value: Sendable>(
-    _ what: String, upTo limit: Duration = .seconds(60), value: () throws -> Value, until condition: (Value) -> Bool
-) async throws {
+    _ what: String, upTo limit: Duration = .seconds(60), value: () async throws -> Value, until condition: (Value) -> Bool
+) async throws -> Value {
     let end = ContinuousClock.now.advanced(by: limit)
     var looks = 0
     while true {
-        let last = try value()
-        if condition(last) { return }
+        let last = try await value()
+        if condition(last) { return last }
         looks += 1
         guard looks < 100 || ContinuousClock.now < end else { throw WaitTimeout(what: what, limit: limit, last: last) }
         try await Task.sleep(for: .milliseconds(5))

@@ -1,1 +1,1 @@
-../../../Tests/ErrandFormatsTests/Fields/StructuredFieldSuite.swift
+../../../Tests/ErrandFormatsTests/Fields/StructuredFields/StructuredFieldSuite.swift

@@ -33,25 +33,7 @@ enum Misspelling {
     /// The subcommands with the fewest changes from `word`, if the changes are few for the length of the word.
     static func nearest(to word: String) -> [String] {
         guard isWord(word), word.utf8.count <= 20 else { return [] }
-        let distances = subcommands.map { ($0, distance(word.lowercased(), $0)) }
-        let least = distances.map(\.1).min() ?? .max
-        return least <= max(1, word.count / 3) ? distances.filter { $0.1 == least }.map(\.0) : []
-    }
-
-    /// The number of letters to insert, remove, replace or swap with their neighbor.
-    static func distance(_ first: String, _ second: String) -> Int {
-        let (a, b) = (Array(first.utf8), Array(second.utf8))
-        var beforeLast: [Int] = []
-        var last = Array(0...b.count)
-        for i in 0..<a.count {
-            var row = [i + 1]
-            for j in 0..<b.count {
-                var cost = min(row[j] + 1, last[j + 1] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
-                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = min(cost, beforeLast[j - 1] + 1) }
-                row.append(cost)
-            }
-            (beforeLast, last) = (last, row)
-        }
-        return last[b.count]
+        let (near, changes) = EditDistance.nearest(to: word, among: subcommands)
+        return changes <= max(1, word.count / 3) ? near : []
     }
 }

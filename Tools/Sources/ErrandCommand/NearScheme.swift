@@ -27,7 +27,7 @@ enum NearScheme {
 
     private static func scheme(near word: String) -> String? {
         guard word.utf8.count <= 8 else { return nil }
-        let near = ["http", "https"].map { (scheme: $0, distance: Misspelling.distance(word, $0)) }.min { $0.distance < $1.distance }
-        return near.flatMap { $0.distance <= 1 ? $0.scheme : nil }
+        let (near, changes) = EditDistance.nearest(to: word, among: ["http", "https"])
+        return changes <= 1 ? near.first : nil
     }
 }

@@ -90,8 +90,8 @@ enum UnknownOption {
         guard (3...40).contains(name.utf8.count) else { return nil }
         let foreign = answers.flatMap(\.names).filter { $0.hasOctetPrefix("--") }.map { String($0.dropFirst(2)) }
         let names = (OptionTable.longFlags.union(OptionTable.longOptionsWithValues).union(foreign)).sorted()
-        let near = names.map { ($0, Misspelling.distance(name.lowercased(), $0)) }.min { $0.1 < $1.1 }
-        return near.flatMap { $0.1 <= max(1, name.utf8.count / 3) ? "--\($0.0)" : nil }
+        let (near, changes) = EditDistance.nearest(to: String(name), among: names)
+        return changes <= max(1, name.utf8.count / 3) ? near.first.map { "--\($0)" } : nil
     }
 
     // MARK: - Options of other commands

@@ -40,7 +40,7 @@ struct UnwrittenChanges: Sendable {
     /// Whether the store has the newest form of a cookie.
     func isWritten(_ index: Int) -> Bool { states[index].isStored && !states[index].isChanged }
 
-    /// Whether the store must get the form of a cookie.
+    /// Whether a cookie has a change that the store does not have yet.
     func isChanged(_ index: Int) -> Bool { states[index].isChanged }
 
     /// Whether the store must remove a cookie.

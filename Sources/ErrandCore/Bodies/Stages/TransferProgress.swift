@@ -54,7 +54,7 @@ package func withProgress<Value: Sendable>(
     return try await value
 }
 
-/// A counter of the bytes of a body, which reports the count at limited intervals.
+/// A counter of the bytes of a body. Between the first and the last report, the counter reports at most once in each interval.
 final class ProgressMeter: Sendable {
     private struct State {
         var bytes: Int64 = 0

@@ -19,6 +19,8 @@ package struct CallState: Sendable {
     /// Whether content codings of the response are decoded although the request asks for `identity`. The reader of the body needs the
     /// decoded content. The request asks for `identity` only because compression by a proxy would delay the body.
     package var decodesUnrequestedCodings = false
+    /// Whether no layer may change the bytes of the request's body. The offsets of a resumable upload count these bytes.
+    package var keepsBodyBytes = false
     /// The request's position in the profile of its call; usually `nil`.
     package var profilePosition: ProfilePosition?
     /// The phase limits of the stack; `nil` if the stack has no `phaseTimeouts`. The type is a class, because each request carries the

@@ -30,4 +30,13 @@ extension Request {
         next.options.callStamp = earlier.options.callStamp &+ 1
         return next
     }
+
+    /// Prepares the request for a call of any length, such as an event stream, a download or an upload.
+    ///
+    /// The timeouts of the call and of its attempts are switched off. The request asks for a body without a content coding, unless
+    /// the request has the field `Accept-Encoding`.
+    package mutating func prepareForLongCall() {
+        (options.timeout, options.attemptTimeout) = (.off, .off)
+        if headers[.acceptEncoding] == nil { headers[.acceptEncoding] = "identity" }
+    }
 }

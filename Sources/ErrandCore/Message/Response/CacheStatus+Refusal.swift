@@ -4,6 +4,8 @@ extension CacheStatus {
     /// The raw value is the parameter `detail` of the field `Cache-Status` ([RFC 9211, section
     /// 2.8](https://www.rfc-editor.org/rfc/rfc9211#section-2.8)). The description says the same in words.
     ///
+    /// A store of responses throws a reason to refuse one entry: see ``/ErrandCache/CacheStore``.
+    ///
     /// ```swift
     /// let status = CacheStatus(.forwarded(.uriMiss), forwardedStatus: .ok, refusal: .noStore)
     /// print(status)                                  // fwd=uri-miss; fwd-status=200; detail=no-store
@@ -58,6 +60,8 @@ extension CacheStatus {
 
         // MARK: The store
 
+        // A store throws one of these reasons. `storeFailed`, `storeSlow` and `waitingLimit` are reasons of the cache.
+
         /// The account of the request has no name, and the store keeps only the responses of accounts that have names.
         case volatileAccount = "volatile-account"
         /// The response is larger than the store allows for one response.
@@ -66,7 +70,7 @@ extension CacheStatus {
         case noRoom = "no-room"
         /// The stored responses were removed after the request was sent, for example by a sign-out.
         case removed
-        /// The store does not keep the response, for a reason that the store does not state.
+        /// The store does not keep the response, for a reason that no other case describes.
         case storeRefused = "store-refused"
         /// The store has failed, or is not used for some seconds after a failure.
         case storeFailed = "store-failed"

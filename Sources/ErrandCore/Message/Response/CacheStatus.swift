@@ -42,11 +42,30 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     /// The status of the server's response (`fwd-status`): 304 for a revalidation. `nil` if the cache sent no request, or the
     /// status is not known.
     public var forwardedStatus: HTTPResponse.Status?
-    /// Whether the cache has stored the response, or is storing the response while its body is read (`stored`).
-    public var isStored: Bool
+    /// Whether the cache has stored the response, or is storing the response while its body is read (`stored`). If you set `true`,
+    /// ``refusal`` becomes `nil`.
+    public var isStored: Bool {
+        get { storage == .stored }
+        set {
+            if newValue {
+                storage = .stored
+            } else if storage == .stored {
+                storage = .none
+            }
+        }
+    }
     /// Why the cache has not stored the response of the server (`detail`). `nil` if the cache has stored the response, if the server sent
-    /// no response, or if the reason is not known.
-    public var refusal: Refusal?
+    /// no response, or if the reason is not known. If you set a reason, ``isStored`` becomes false.
+    public var refusal: Refusal? {
+        get { if case .refused(let refusal) = storage { refusal } else { nil } }
+        set {
+            if let newValue {
+                storage = .refused(newValue)
+            } else if storage != .stored {
+                storage = .none
+            }
+        }
+    }
     /// Whether the request shared the exchange of another request (`collapsed`).
     public var isCollapsed: Bool
     /// The time for which the response stays fresh (`ttl`); negative for a stale response. `nil` if the age of the response is not known,
@@ -61,6 +80,15 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     /// 304, the cache would not return this response, because `Vary` does not allow the response for the request ([RFC 9111, section
     /// 4.3.4](https://www.rfc-editor.org/rfc/rfc9111#section-4.3.4)).
     public var isReselected: Bool
+    private var storage: Storage
+
+    /// Whether the response is stored, or why not. A stored response has no reason.
+    private enum Storage: Sendable, Hashable {
+        /// The server sent no response, or the reason is not known.
+        case none
+        case stored
+        case refused(Refusal)
+    }
 
     /// Creates a status.
     ///
@@ -73,15 +101,16 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
     ///   - isFallback: whether the response is a stored response that replaces a failure of the server.
     ///   - isRevalidated: whether the response is the stored response of the request, confirmed by the server.
     ///   - isReselected: whether the response is a stored response of another variant, selected by the server.
-    ///   - refusal: why the cache has not stored the response.
+    ///   - refusal: why the cache has not stored the response. Ignored if `isStored` is true.
     public init(
         _ outcome: Outcome, forwardedStatus: HTTPResponse.Status? = nil, isStored: Bool = false, isCollapsed: Bool = false,
         timeToLive: Duration? = nil, isFallback: Bool = false, isRevalidated: Bool = false, isReselected: Bool = false,
         refusal: Refusal? = nil
     ) {
-        (self.outcome, self.forwardedStatus, self.isStored) = (outcome, forwardedStatus, isStored)
-        (self.isCollapsed, self.timeToLive, self.isFallback) = (isCollapsed, timeToLive, isFallback)
-        (self.isRevalidated, self.isReselected, self.refusal) = (isRevalidated, isReselected, refusal)
+        (self.outcome, self.forwardedStatus, self.isCollapsed) = (outcome, forwardedStatus, isCollapsed)
+        (self.timeToLive, self.isFallback, self.isRevalidated) = (timeToLive, isFallback, isRevalidated)
+        self.isReselected = isReselected
+        storage = isStored ? .stored : refusal.map { .refused($0) } ?? .none
     }
 
     /// Whether the response comes from the cache without a request, fresh or stale.
@@ -118,7 +147,7 @@ public struct CacheStatus: Sendable, Hashable, CustomStringConvertible {
         if isCollapsed { parts.append("collapsed") }
         if isFallback {
             parts.append("detail=stale-if-error")
-        } else if let refusal, !isStored, !isUnavailable {
+        } else if let refusal, !isUnavailable {
             parts.append("detail=\(refusal.rawValue)")
         }
         return parts.joined(separator: "; ")
@@ -183,7 +212,7 @@ package struct WatchedCacheStatus: Sendable {
     package var current: CacheStatus {
         guard status.isStored, let refusal = storage?.refusal else { return status }
         var current = status
-        (current.isStored, current.refusal) = (false, refusal)
+        current.refusal = refusal
         return current
     }
 }

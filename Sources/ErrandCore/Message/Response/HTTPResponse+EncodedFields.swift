@@ -1,5 +1,5 @@
 extension HTTPResponse {
-    /// Removes the fields that describe an encoded body, because the body is decoded: `Content-Encoding` and `Content-Length`.
+    /// Removes `Content-Encoding` and `Content-Length`, which describe the encoded body. The body is now decoded.
     ///
     /// - Returns: the removed fields, for ``ResponseMetadata/encodedFields``.
     package mutating func removeEncodedFields() -> HTTPFields {

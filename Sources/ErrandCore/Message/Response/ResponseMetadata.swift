@@ -59,6 +59,10 @@ extension ResponseMetadata {
 
     /// Problems of layers that have not failed the call, such as a store of the cache that can't be written: sentences without secrets.
     /// `log` writes each sentence as a warning. A layer reports each problem once, and not for each call. Empty without problems.
+    ///
+    /// If a layer sends a request again, such as `retry` or `authenticate`, the final response also has the warnings of the earlier
+    /// responses: see ``CallAttempts``. If the call fails, or returns a response that has no such attempt, such as the response of
+    /// `fallback`, its warnings are lost.
     public var warnings: [String] {
         get { self[WarningsKey.self] }
         set { self[WarningsKey.self] = newValue }
@@ -76,6 +80,9 @@ extension ResponseMetadata {
         get { self[EncodedFieldsKey.self] }
         set { self[EncodedFieldsKey.self] = newValue }
     }
+
+    /// Whether a transport or a layer has decoded the body. The bytes of a decoded body are not the bytes that the server sent.
+    package var isDecoded: Bool { contentCoding != nil || !encodedFields.isEmpty }
 
     /// The number of bytes of the encoded body, from the server's `Content-Length`. `nil` if the server declared no length, or if the body
     /// was not decoded. The number of received bytes may differ.

@@ -190,7 +190,7 @@ import Testing
         try await store.calls.wait { $0.contains("+b") }
         jar.removeAll()
         async let saved: Void = jar.save()
-        try await Task.sleep(for: .milliseconds(20))
+        await eventually { jar.writer.waiterCount == 1 }
         isWritable.change { $0 = true }
         try await saved
         #expect(await store.names.isEmpty && jar.saveFailure == nil)

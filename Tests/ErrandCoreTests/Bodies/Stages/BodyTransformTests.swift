@@ -71,11 +71,8 @@ private struct SwallowingTransform: BodyTransform {
 }
 
 /// Records the events of an observer as texts.
-private final class RecordedBodyEvents: Sendable {
-    private let events = Mutex<[String]>([])
-    var all: [String] { events.withLock { $0 } }
-
-    func note(_ event: BodyEvent) {
+extension RecordingList<String> {
+    fileprivate func note(_ event: BodyEvent) {
         let text =
             switch event {
             case .opened(let offset): "opened \(offset)"
@@ -83,7 +80,7 @@ private final class RecordedBodyEvents: Sendable {
             case .end(.failed(let error), _): "failed \(type(of: error))"
             case .end(let end, let trailers): "\(end)" + (trailers.map { " \($0.count) trailers" } ?? "")
             }
-        events.withLock { $0.append(text) }
+        record(text)
     }
 }
 
@@ -123,7 +120,7 @@ private final class RecordedBodyEvents: Sendable {
 
     @Test func anObserverGetsTrailersWithTheEnd() async throws {
         for body in bodies("abcd", trailers: [.eTag: "x"]) {
-            let seen = RecordedBodyEvents()
+            let seen = RecordingList<String>()
             _ = try await body.observed(seen.note).transformed(by: PairTransform()).collect()
             #expect(seen.all.last == "complete 1 trailers")
         }
@@ -131,7 +128,7 @@ private final class RecordedBodyEvents: Sendable {
 
     @Test func stagesRunInOrder() async throws {
         for body in bodies("abcd") {
-            let (inner, outer) = (RecordedBodyEvents(), RecordedBodyEvents())
+            let (inner, outer) = (RecordingList<String>(), RecordingList<String>())
             let made = body.observed(inner.note).transformed(by: PairTransform()).observed(outer.note).transformed(by: FramingTransform())
             let all = try await text(made)
             #expect(all.replacing("<", with: "") == "aabbccdd>" && all.hasPrefix("<"))
@@ -143,7 +140,7 @@ private final class RecordedBodyEvents: Sendable {
     // MARK: In memory
 
     @Test func bytesInMemoryStayInMemory() async throws {
-        let seen = RecordedBodyEvents()
+        let seen = RecordingList<String>()
         let body = ResponseBody(Data("abcd".utf8)).observed(seen.note).transformed(by: PairTransform())
         #expect(body.bufferedData == Data("aabbccdd".utf8) && body.expectedLength == 8)
         #expect(seen.all.isEmpty, "looking is not reading")
@@ -151,7 +148,7 @@ private final class RecordedBodyEvents: Sendable {
     }
 
     @Test func aFailureInMemoryIsThrownToTheReader() async throws {
-        let seen = RecordedBodyEvents()
+        let seen = RecordingList<String>()
         let body = ResponseBody(Data("abcde".utf8)).observed(seen.note).transformed(by: PairTransform())
         #expect(body.bufferedData == nil && seen.all.isEmpty)
         var iterator = body.makeAsyncIterator()
@@ -264,7 +261,7 @@ private final class RecordedBodyEvents: Sendable {
     // MARK: Ends
 
     @Test func aFailingTransformEndsTheExchangeAsFailed() async throws {
-        let seen = RecordedBodyEvents()
+        let seen = RecordingList<String>()
         let source = RecordingFailureSource()
         let body = ResponseBody(source).observed(seen.note).transformed(by: PairTransform())
         await #expect(throws: TestError()) { try await body.collect() }
@@ -272,7 +269,7 @@ private final class RecordedBodyEvents: Sendable {
         #expect(seen.all == ["abc", "complete"])
         // Before the source's own end.
         let early = RecordingFailureSource()
-        let earlySeen = RecordedBodyEvents()
+        let earlySeen = RecordingList<String>()
         let refused = ResponseBody(early).observed(earlySeen.note).transformed(by: FailingTransform())
         await #expect(throws: TestError()) { try await refused.collect() }
         #expect(early.failures.value == ["TestError"] && earlySeen.all == ["abc", "failed TestError"])
@@ -294,7 +291,7 @@ private final class RecordedBodyEvents: Sendable {
     }
 
     @Test func aSourceThatFailsIsSeenOnce() async throws {
-        let (inner, outer) = (RecordedBodyEvents(), RecordedBodyEvents())
+        let (inner, outer) = (RecordingList<String>(), RecordingList<String>())
         let source = ScriptedBodySource(["ab"], then: .failure(TestError()))
         let body = ResponseBody(source).observed(inner.note).transformed(by: PairTransform()).observed(outer.note)
         await #expect(throws: TestError()) { try await body.collect() }
@@ -306,7 +303,7 @@ private final class RecordedBodyEvents: Sendable {
 
     @Test(arguments: Abandonment.allCases) func anUnfinishedBodyIsReportedAsAbandonedOnce(_ how: Abandonment) async throws {
         for inMemory in [true, false] {
-            let seen = RecordedBodyEvents()
+            let seen = RecordingList<String>()
             let source = ScriptedBodySource(["ab", "cd"])
             func use() async throws {
                 let base = inMemory ? ResponseBody(Data("abcd".utf8)) : ResponseBody(source)
@@ -332,7 +329,7 @@ private final class RecordedBodyEvents: Sendable {
     }
 
     @Test func cancellingTheReaderIsAFailureForObservers() async throws {
-        let seen = RecordedBodyEvents()
+        let seen = RecordingList<String>()
         let source = ScriptedBodySource(["ab"], then: .stall)
         let task = Task { try await ResponseBody(source).observed(seen.note).transformed(by: PairTransform()).collect() }
         await source.reachedEnding.waitIgnoringCancellation()
@@ -345,7 +342,7 @@ private final class RecordedBodyEvents: Sendable {
     @Test func aSourceThatEndsOnCancellationIsIncomplete() async throws {
         let (stream, continuation) = AsyncStream<Data>.makeStream()
         continuation.yield(Data("ab".utf8))
-        let response = RecordedBodyEvents()
+        let response = RecordingList<String>()
         let isReading = Signal()
         let body = ResponseBody(SequenceBodySource(stream)).observed {
             response.note($0)
@@ -359,7 +356,7 @@ private final class RecordedBodyEvents: Sendable {
 
         let (upload, yields) = AsyncStream<Data>.makeStream()
         yields.yield(Data("ab".utf8))
-        let request = RecordedBodyEvents()
+        let request = RecordingList<String>()
         let isSending = Signal()
         let sent = RequestBody.stream(upload).observed {
             request.note($0)
@@ -373,7 +370,7 @@ private final class RecordedBodyEvents: Sendable {
     }
 
     @Test func anObserverSeesABodyAbandonedDuringAReadAsIncomplete() async throws {
-        let seen = RecordedBodyEvents()
+        let seen = RecordingList<String>()
         let source = ScriptedBodySource(then: .endWhenAbandoned)
         let body = ResponseBody(source).observed(seen.note).transformed(by: FramingTransform())
         // Not even what the transform would add at the end.
@@ -389,7 +386,7 @@ private final class RecordedBodyEvents: Sendable {
 
     @Test func anObserverSeesChunksThatATransformSwallows() async throws {
         for body in bodies("abc") {
-            let seen = RecordedBodyEvents()
+            let seen = RecordingList<String>()
             let swallowed = body.observed(seen.note).transformed(by: SwallowingTransform(returnsEmpty: false))
             #expect(try await text(swallowed) == "")
             #expect(seen.all.dropLast().joined() == "abc" && seen.all.last == "complete")
@@ -399,7 +396,7 @@ private final class RecordedBodyEvents: Sendable {
     /// Its closure gives up the body that it observes.
     @Test func anObserverThatAbandonsTheBodyGetsTheEndNext() async throws {
         for inMemory in [true, false] {
-            let seen = RecordedBodyEvents()
+            let seen = RecordingList<String>()
             let body = Mutex<ResponseBody?>(nil)
             let base = inMemory ? ResponseBody(Data("ab".utf8)) : ResponseBody(ScriptedBodySource(["ab", "cd"]))
             let depth = Watched(0)
@@ -569,7 +566,7 @@ private final class RecordedBodyEvents: Sendable {
     }
 
     @Test func aRequestBodyIsObserved() async throws {
-        let seen = RecordedBodyEvents()
+        let seen = RecordingList<String>()
         let body = RequestBody.text("abcd").observed(seen.note)
         #expect(body.length == 4 && body.replay == .seekable)
         #expect(try await read(body) == "abcd")
@@ -578,12 +575,12 @@ private final class RecordedBodyEvents: Sendable {
         source.abandon()
         source.abandon()
         #expect(seen.all == ["opened 0", "abcd", "complete", "opened 2", "cd", "complete", "opened 0", "abandoned"])
-        let refused = RecordedBodyEvents()
+        let refused = RecordingList<String>()
         let base = RecordingFailureSource()
         let opened = try await RequestBody.stream { _ in base }.observed(refused.note).open()
         opened.fail(with: TestError())
         #expect(refused.all == ["opened 0", "failed TestError"] && base.failures.value == ["TestError"])
-        let failing = RecordedBodyEvents()
+        let failing = RecordingList<String>()
         let broken = RequestBody.stream { _ in ScriptedBodySource(["a"], then: .failure(TestError())) }.observed(failing.note)
         await #expect(throws: TestError()) { try await self.read(broken) }
         #expect(failing.all == ["opened 0", "a", "failed TestError"])

@@ -60,6 +60,24 @@ import Testing
         }
     }
 
+    @Test func aStoredResponseHasNoReason() {
+        var status = CacheStatus(.forwarded(.uriMiss), isStored: true, refusal: .noStore)
+        #expect(status.isStored && status.refusal == nil)
+        status.refusal = nil
+        #expect(status.isStored)
+        status.refusal = .noRoom
+        #expect(!status.isStored && status.refusal == .noRoom && status.description == "fwd=uri-miss; detail=no-room")
+        status.isStored = false
+        #expect(status.refusal == .noRoom)
+        status.isStored = true
+        #expect(status.isStored && status.refusal == nil && status.description == "fwd=uri-miss; stored")
+        status.isStored = false
+        #expect(!status.isStored && status == CacheStatus(.forwarded(.uriMiss)))
+        status.refusal = .removed
+        status.refusal = nil
+        #expect(status == CacheStatus(.forwarded(.uriMiss)))
+    }
+
     @Test func aResponseHasNoStatusUntilACacheSetsOne() {
         var metadata = ResponseMetadata()
         #expect(metadata.cacheStatus == nil)

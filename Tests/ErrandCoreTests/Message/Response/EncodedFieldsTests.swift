@@ -11,4 +11,14 @@ import Testing
         #expect(removed[values: .contentEncoding] == ["gzip", "br"] && removed[.contentLength] == "30" && removed.count == 3)
         #expect(response.removeEncodedFields().isEmpty)
     }
+
+    @Test func aBodyIsDecodedIfItsCodingOrItsFieldsAreKnown() {
+        var metadata = ResponseMetadata()
+        #expect(!metadata.isDecoded)
+        metadata.encodedFields = [.contentLength: "30"]
+        #expect(metadata.isDecoded)
+        metadata = ResponseMetadata()
+        metadata.contentCoding = "gzip"
+        #expect(metadata.isDecoded)
+    }
 }

@@ -12,7 +12,7 @@ final class FaultyCacheStore: CacheStore {
         case keepsFewVariants, keepsHeads, mixesBodies, keepsRemoved, countsNothing, removesOtherOrigins, keepsWritersOfOrigins
         case forgetsEverybody, keepsAccounts, keepsGroups, keepsWriters, obeysCancellation, keepsMoreEntries, keepsMoreBytes
         case keepsLargeEntries, keepsReplacedBytes, sharesNothing, keepsVolatileAccounts
-        case usesFreshGenerations, keepsWritersOfGroups, sharesNoRemovals
+        case usesFreshGenerations, keepsWritersOfGroups, sharesNoRemovals, hidesReasons, hasOneReason
 
         /// The names of the behaviors that must find the fault.
         var foundBy: Set<String> {
@@ -50,6 +50,8 @@ final class FaultyCacheStore: CacheStore {
             case .usesFreshGenerations: ["RefusesLateResponses", "SharesRemovals"]
             case .keepsWritersOfGroups: ["GivesUpWritersOfGroups"]
             case .sharesNoRemovals: ["SharesRemovals"]
+            case .hidesReasons: ["StopsLargeEntries", "RefusesWithoutRoom", "RefusesGivenUpEntries"]
+            case .hasOneReason: ["RefusesLargeEntries", "RefusesLateResponses", "KeepsNoVolatileAccounts"]
             }
         }
     }
@@ -139,20 +141,32 @@ final class FaultyCacheStore: CacheStore {
 
     func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
-    ) async throws -> (any CacheWriter)? {
+    ) async throws -> any CacheWriter {
+        do throws(CacheStatus.Refusal) {
+            return try begin(key, head, expectedBytes, generation)
+        } catch {
+            throw fault == .hasOneReason ? .storeRefused : error
+        }
+    }
+
+    private func begin(
+        _ key: CacheKey, _ head: CacheEntry.Head, _ expectedBytes: Int64?, _ generation: CacheGeneration
+    ) throws(CacheStatus.Refusal) -> any CacheWriter {
         if isDurable, fault != .keepsVolatileAccounts, case .account(let identity) = key.partition, identity.canonicalOctets == nil {
-            return nil
+            throw .volatileAccount
         }
         let isFresh =
             fault == .usesFreshGenerations
             || fault == .sharesNoRemovals && generation.rawValue >= ownRemoval.withLock { $0 }
-        func begin() throws -> (any ImmediateCacheWriter)? {
+        func begin() throws(CacheStatus.Refusal) -> any ImmediateCacheWriter {
             let since = isFresh ? memory.immediateLookUp(key)?.generation ?? generation : generation
-            let writing = memory.makeImmediateWriter(for: try stored(key), head: head, expectedBytes: expectedBytes, since: since)
-            if case .writer(let writer) = writing { return writer } else { return nil }
+            guard let stored = try? stored(key),
+                let writer = try memory.makeImmediateWriter(for: stored, head: head, expectedBytes: expectedBytes, since: since)
+            else { throw .storeRefused }
+            return writer
         }
-        if fault == .publishesEarly { _ = try begin()?.publish(head.empty, replacing: []) }
-        guard let writer = try begin() else { return nil }
+        if fault == .publishesEarly { _ = try begin().publish(head.empty, replacing: []) }
+        let writer = try begin()
         let faulty = FaultyCacheWriter(writer, head, self)
         if fault == .mixesBodies { state.withLock { $0.last = faulty } }
         return faulty
@@ -222,7 +236,7 @@ final class FaultyCacheStore: CacheStore {
 
 /// A writer of a faulty store.
 final class FaultyCacheWriter: CacheWriter {
-    struct NoRoom: Error {}
+    struct NoReason: Error {}
 
     private let writer: any ImmediateCacheWriter
     private let head: CacheEntry.Head
@@ -236,19 +250,28 @@ final class FaultyCacheWriter: CacheWriter {
     func write(_ chunk: Data) async throws {
         if store.fault == .mixesBodies { for _ in 0..<5 { await Task.yield() } }
         let target = store.fault == .mixesBodies ? store.state.withLock { $0.last } ?? self : self
-        guard target.writer.write(chunk) else { throw NoRoom() }
+        do {
+            try target.writer.write(chunk)
+        } catch {
+            throw store.fault == .hidesReasons ? NoReason() as any Error : error
+        }
     }
 
-    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID? {
-        let id = writer.publish(head, replacing: store.fault == .replacesNothing ? [] : replaced)
+    func publish(_ head: CacheEntry.Head, replacing replaced: [CacheEntry.ID]) async throws -> CacheEntry.ID {
+        let id: CacheEntry.ID
+        do {
+            id = try writer.publish(head, replacing: store.fault == .replacesNothing ? [] : replaced)
+        } catch {
+            throw store.fault == .hidesReasons ? NoReason() as any Error : error
+        }
         published.withLock { $0 = id }
-        if id != nil { store.state.withLock { $0.published += 1 } }
-        return store.fault == .repeatsNumbers && id != nil ? CacheEntry.ID(1) : id
+        store.state.withLock { $0.published += 1 }
+        return store.fault == .repeatsNumbers ? CacheEntry.ID(1) : id
     }
 
     func discard() {
         switch store.fault {
-        case .publishesDiscarded: _ = writer.publish(head, replacing: [])
+        case .publishesDiscarded: _ = try? writer.publish(head, replacing: [])
         case .discardsPublished:
             guard let id = published.withLock({ $0 }) else { return writer.discard() }
             store.state.withLock { _ = $0.hidden.insert(id) }

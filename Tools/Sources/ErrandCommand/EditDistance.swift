@@ -1,0 +1,1 @@
+../../../Sources/ErrandBehaviors/EditDistance.swift
