@@ -143,7 +143,7 @@ enum OptionTable {
         "device",
         "digest", "fail", "force", "get", "globoff", "head", "help", "http1.1", "http2", "http2-prior-knowledge", "ignore-stdin", "include",
         "insecure", "location", "netrc", "netrc-optional", "no-buffer", "no-fail", "path-as-is", "profile", "progress-bar", "proxy-anyauth",
-        "proxy-basic", "proxy-digest", "remote-name", "show-error", "silent", "verbose", "version",
+        "proxy-basic", "proxy-digest", "remote-name", "resumable", "show-error", "silent", "tus", "verbose", "version",
     ]
     static let longOptionsWithValues: Set<String> = [
         "auth", "authorization-url", "aws-sigv4", "browser", "cacert", "cache", "cert", "client-auth", "client-id", "client-secret",

@@ -98,13 +98,15 @@ struct DownloadCommand: AsyncParsableCommand {
         guard let folder = download.outputDir, !folder.isEmpty else { return DownloadTarget(path: name, isNamed: false) }
         return DownloadTarget(path: folder.utf8.last == UInt8(ascii: "/") ? folder + name : "\(folder)/\(name)", isNamed: false)
     }
+}
 
-    /// The conditions under which a download continues. Without `--retry`, the standard applies after the first response: see
-    /// ``DownloadRun``.
-    var policy: TransferPolicy {
+extension ConnectionOptions {
+    /// The conditions under which a transfer continues. Without `--retry`, the standard applies after the first response: see
+    /// ``DownloadRun`` and ``UploadCommandRun``.
+    var transferPolicy: TransferPolicy {
         var policy = TransferPolicy.standard
-        if let count = connection.retryCount { policy.maxFailures = count }
-        if let seconds = connection.retryDelay { (policy.backoff, policy.jitter) = (.constant(.seconds(seconds)), .none) }
+        if let count = retryCount { policy.maxFailures = count }
+        if let seconds = retryDelay { (policy.backoff, policy.jitter) = (.constant(.seconds(seconds)), .none) }
         return policy
     }
 }

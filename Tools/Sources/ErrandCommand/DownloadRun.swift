@@ -185,7 +185,7 @@ struct DownloadRun {
         let watch = ResponseNames(target, names, replaces: command.download.force) { board.start(job.number, name: $0, at: $1) }
         let file = FileWriteOptions(replacesExistingFile: command.download.force, permissions: ResponseOutput.permissions)
         let download = Download(
-            job.request, to: target.url, over: stack.wrapped(by: watch), policy: command.policy,
+            job.request, to: target.url, over: stack.wrapped(by: watch), policy: command.connection.transferPolicy,
             options: DownloadOptions(file: file))
         let start = ContinuousClock.now
         do {
@@ -239,7 +239,7 @@ struct DownloadRun {
             board.end(job.number, nil)
             return Outcome(status: nil, resumption: resumption)
         }
-        let line = "errand: \(FailureAdvice(job.arguments, isOfDownload: true).line(for: error))"
+        let line = "errand: \(FailureAdvice(job.arguments, isOfTransfer: true).line(for: error))"
         board.end(job.number, shown.showsMessages ? line : nil, isMessage: true)
         return Outcome(status: Self.status(for: error), resumption: resumption)
     }
