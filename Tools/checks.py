@@ -230,8 +230,10 @@ def rows(scratch):
     yield "retry-after", h, ["-o", "/dev/null", "-D", "-", at(h, "/429")], "429"
     yield "retry-503", h, code + ["--retry", "8", at(h, "/503")], "200"
     yield "dead-backend", h, code + [at(h, "/x")], "503"
-    for name in ("tus-options", "tus-patch", "tus-head", "tus-conflict"):
-        yield name, "TUS", None, LATER + "uploads that resume"
+    tus = ["upload", "--tus", big, at("TUS", "/files/")]
+    yield "tus-upload", "TUS", tus, r"^status 0 http://\S+/files/\w+ .*big: .* in "
+    yield "tus-form", "TUS", tus + ["-F", "a=b"], "^status 64 .*multipart"
+    yield "tus-404", "TUS", tus[:3] + [at("TUS", "/none/")], "^status 4 .*404"
     yield "s3-bucket", "S3", code + ["-X", "PUT", at("S3", "/bkt")], "200"
     yield "s3-put", "S3", code + ["-T", big, at("S3", "/bkt/k")], "200"
     signed = ["--aws-sigv4", "aws:amz:us-east-1:s3", "-u", "test:test"]
@@ -352,9 +354,9 @@ def alone(server):
 
 def run(errand, arguments, variables={}, launcher=()):
     words = [errand]
-    if arguments[0] in ("events", "download", "auth", "cache"):
+    if arguments[0] in ("events", "download", "upload", "auth", "cache"):
         # Before the options that all have.
-        count = 1 if arguments[0] in ("events", "download") else 2
+        count = 1 if arguments[0] in ("events", "download", "upload") else 2
         words, arguments = words + arguments[:count], arguments[count:]
     is_request = words[1:2] not in (["auth"], ["cache"])
     if is_request and "--cacert" not in arguments and os.environ.get("CA"):

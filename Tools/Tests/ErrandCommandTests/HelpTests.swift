@@ -17,7 +17,8 @@ import Testing
     @Test(arguments: [
         ("help", ["--help"]), ("help-send", ["send", "--help"]), ("help-events", ["events", "--help"]),
         ("help-auth", ["auth", "--help"]), ("help-auth-login", ["auth", "login", "--help"]),
-        ("help-download", ["download", "--help"]), ("help-cache", ["cache", "--help"]), ("help-cache-show", ["cache", "show", "--help"]),
+        ("help-download", ["download", "--help"]), ("help-upload", ["upload", "--help"]), ("help-cache", ["cache", "--help"]),
+        ("help-cache-show", ["cache", "show", "--help"]),
         ("help-serve", ["serve", "--help"]),
         ("help-tour", ["tour", "--help"]),
     ]) func theHelpIsAsRecorded(name: String, arguments: [String]) async throws {
