@@ -230,10 +230,10 @@ def rows(scratch):
     yield "retry-after", h, ["-o", "/dev/null", "-D", "-", at(h, "/429")], "429"
     yield "retry-503", h, code + ["--retry", "8", at(h, "/503")], "200"
     yield "dead-backend", h, code + [at(h, "/x")], "503"
-    tus = ["upload", "--tus", big, at("TUS", "/files/")]
+    tus = ["upload", "--tus", big, at("TUS", "/")]
     yield "tus-upload", "TUS", tus, r"^status 0 http://\S+/files/\w+ .*big: .* in "
     yield "tus-form", "TUS", tus + ["-F", "a=b"], "^status 64 .*multipart"
-    yield "tus-404", "TUS", tus[:3] + [at("TUS", "/none/")], "^status 4 .*404"
+    yield "tus-404", "TUS", tus[:3] + [at("TUS", "/none/a/b/")], "^status 4 "
     yield "s3-bucket", "S3", code + ["-X", "PUT", at("S3", "/bkt")], "200"
     yield "s3-put", "S3", code + ["-T", big, at("S3", "/bkt/k")], "200"
     signed = ["--aws-sigv4", "aws:amz:us-east-1:s3", "-u", "test:test"]
