@@ -153,6 +153,14 @@ def rows(scratch):
     yield "cache-show", b, [STORE, "cache", "show", cache[-1], at(b, "/cache/600?a")], r"HTTP/1\.1 200 OK.*\"url\""
     yield "cache-remove", b, [STORE, "cache", "remove", cache[-1], at(b, "/cache/600?a")], "removed: 1"
     yield "cache-removed", b, [STORE] + cache + [at(b, "/cache/600?a")], r"cache: fwd=uri-miss"
+    down = ["download", "--output-dir", scratch]
+    yield "download", n, down + [at(n, "/a.txt")], r"^status 0 .*/a\.txt: \d+ B in "
+    yield "download-exists", n, down + [at(n, "/a.txt")], "^status 23 .*--force replaces the file"
+    yield "download-skipped", n, down + ["-C", "-", at(n, "/a.txt")], "^status 0 .*nothing was downloaded"
+    yield "download-replaced", n, down + ["--force", at(n, "/a.txt")], r"^status 0 .*/a\.txt: \d+ B in "
+    yield "download-named-by-the-response", b, down + [at(b, "/response-headers?Content-Disposition=attachment%3B+filename%3D%22x.json%22")], r"^status 0 .*/x\.json: \d+ B in "
+    yield "download-redirected", b, down + ["-L", at(b, "/redirect-to?url=/bytes/9000")], r"^status 0 .*/redirect-to: 9.0 kB in "
+    yield "download-404", n, down + [at(n, "/none")], "^status 4 .*404"
     yield "mtls", "NGINX_MTLS", client + [at("NGINX_MTLS")], "CN=client"
     yield "mtls-none", "NGINX_MTLS", code + [at("NGINX_MTLS")], "400"
     yield "mtls-bad", "NGINX_MTLS", bad_client + code + [at("NGINX_MTLS")], "400"
@@ -222,8 +230,10 @@ def rows(scratch):
     yield "retry-after", h, ["-o", "/dev/null", "-D", "-", at(h, "/429")], "429"
     yield "retry-503", h, code + ["--retry", "8", at(h, "/503")], "200"
     yield "dead-backend", h, code + [at(h, "/x")], "503"
-    for name in ("tus-options", "tus-patch", "tus-head", "tus-conflict"):
-        yield name, "TUS", None, LATER + "uploads that resume"
+    tus = ["upload", "--tus", big, at("TUS", "/")]
+    yield "tus-upload", "TUS", tus, r"^status 0 http://\S+/files/\w+ .*big: .* in "
+    yield "tus-form", "TUS", tus + ["-F", "a=b"], "^status 64 .*multipart"
+    yield "tus-404", "TUS", tus[:3] + [at("TUS", "/none/a/b/")], "^status 4 "
     yield "s3-bucket", "S3", code + ["-X", "PUT", at("S3", "/bkt")], "200"
     yield "s3-put", "S3", code + ["-T", big, at("S3", "/bkt/k")], "200"
     signed = ["--aws-sigv4", "aws:amz:us-east-1:s3", "-u", "test:test"]
@@ -344,9 +354,9 @@ def alone(server):
 
 def run(errand, arguments, variables={}, launcher=()):
     words = [errand]
-    if arguments[0] in ("events", "auth", "cache"):
+    if arguments[0] in ("events", "download", "upload", "auth", "cache"):
         # Before the options that all have.
-        count = 1 if arguments[0] == "events" else 2
+        count = 1 if arguments[0] in ("events", "download", "upload") else 2
         words, arguments = words + arguments[:count], arguments[count:]
     is_request = words[1:2] not in (["auth"], ["cache"])
     if is_request and "--cacert" not in arguments and os.environ.get("CA"):

@@ -4,7 +4,8 @@ import Foundation
 
 /// The features of RealHTTP, written with Errand.
 ///
-/// For a cache, see `OfflineFeed.swift`. For reachability, see `URLSessionGuide.swift`. Not in Errand yet: downloads that resume.
+/// For a cache, see `OfflineFeed.swift`. For reachability, see `URLSessionGuide.swift`. For downloads that resume, see
+/// `DownloadList.swift`.
 enum RealHTTPStyle {
     struct Note: Codable, Sendable, Equatable {
         var id: Int

@@ -139,17 +139,19 @@ enum OptionTable {
         "A", "C", "D", "F", "H", "T", "U", "X", "b", "c", "d", "e", "j", "m", "o", "p", "q", "r", "u", "w", "x",
     ]
     static let longFlags: Set<String> = [
-        "allow-downgrade", "anyauth", "basic", "client-credentials", "compress-body", "compressed", "curl", "data-only", "device",
-        "digest", "fail", "get", "globoff", "head", "help", "http1.1", "http2", "http2-prior-knowledge", "ignore-stdin", "include",
+        "allow-downgrade", "anyauth", "basic", "client-credentials", "compress-body", "compressed", "continue", "curl", "data-only",
+        "device",
+        "digest", "fail", "force", "get", "globoff", "head", "help", "http1.1", "http2", "http2-prior-knowledge", "ignore-stdin", "include",
         "insecure", "location", "netrc", "netrc-optional", "no-buffer", "no-fail", "path-as-is", "profile", "progress-bar", "proxy-anyauth",
-        "proxy-basic", "proxy-digest", "remote-name", "show-error", "silent", "verbose", "version",
+        "proxy-basic", "proxy-digest", "remote-name", "resumable", "show-error", "silent", "tus", "verbose", "version",
     ]
     static let longOptionsWithValues: Set<String> = [
         "auth", "authorization-url", "aws-sigv4", "browser", "cacert", "cache", "cert", "client-auth", "client-id", "client-secret",
         "color", "connect-timeout", "continue-at", "cookie", "cookie-jar", "count", "data", "data-ascii", "data-binary", "data-raw",
         "data-urlencode", "device-url", "dump-header", "form", "har", "header", "hsts", "issuer", "json", "json-field", "key",
         "last-event-id", "max-header-bytes", "max-header-count", "max-reconnects", "max-redirs", "max-time", "netrc-file", "noproxy",
-        "oauth2-bearer", "output", "port", "proxy", "proxy-user", "query", "range", "redirect-port", "referer", "request", "resolve",
+        "oauth2-bearer", "output", "output-dir", "port", "proxy", "proxy-user", "query", "range", "redirect-port", "referer", "request",
+        "resolve",
         "retry", "retry-delay", "scope", "silence", "timeout", "token-url", "unix-socket", "upload-file", "user", "user-agent", "wait",
         "wait-for-network", "write-out",
     ]

@@ -41,7 +41,8 @@ struct ErrandCommand: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [
             SendCommand.self, GetCommand.self, PostCommand.self, PutCommand.self, PatchCommand.self, DeleteCommand.self, HeadCommand.self,
-            EventsCommand.self, AuthCommand.self, CacheCommand.self, ServeCommand.self, TourCommand.self,
+            EventsCommand.self, DownloadCommand.self, UploadCommand.self, AuthCommand.self, CacheCommand.self, ServeCommand.self,
+            TourCommand.self,
         ],
         defaultSubcommand: SendCommand.self)
 

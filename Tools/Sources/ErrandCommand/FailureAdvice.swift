@@ -4,8 +4,10 @@ import Foundation
 /// The line for a failure: what happened, where, whether the request was sent, and what to do next.
 struct FailureAdvice {
     private let arguments: RequestArguments
+    private let isOfTransfer: Bool
 
-    init(_ arguments: RequestArguments) { self.arguments = arguments }
+    /// - Parameter isOfTransfer: whether the command continues a response that is incomplete.
+    init(_ arguments: RequestArguments, isOfTransfer: Bool = false) { (self.arguments, self.isOfTransfer) = (arguments, isOfTransfer) }
 
     func line(for error: any Error) -> String {
         // The library names its own settings. The advice names the options of this command.
@@ -47,6 +49,7 @@ struct FailureAdvice {
             default: nil
             }
         }
+        if isOfTransfer, let advice = transferAdvice(for: error) { return advice }
         guard let error = error as? TransportError else { return nil }
         return switch error.code {
         case .proxy: proxyAdvice(for: error)
@@ -64,6 +67,7 @@ struct FailureAdvice {
         case .notConnected: "Is this machine connected to a network?"
         case .timedOut where error.phase == .connect:
             "Allow more time with --connect-timeout, or try another address"
+        case .timedOut where isOfTransfer: nil
         case .timedOut: "Allow more time with --max-time"
         case .tls: tlsAdvice(for: error)
         case .invalidResponse where error.message.containsOctets("has more than") && error.message.containsOctets("fields"):
@@ -79,6 +83,27 @@ struct FailureAdvice {
                 "--http2-prior-knowledge sends HTTP/2"
             } else {
                 nil
+            }
+        default: nil
+        }
+    }
+
+    /// The advice for failures that only a transfer has.
+    private func transferAdvice(for error: any Error) -> String? {
+        switch error {
+        case let error as StatusError where error.status.kind == .redirection && !arguments.connection.followsRedirects:
+            "Follow the redirect with -L"
+        case let error as StatusError where error.status == .unauthorized: "Give credentials with -u USER:PASSWORD or --oauth2-bearer TOKEN"
+        case let error as TransferError:
+            switch error.code {
+            case .noSpace: "Free some space on the disk"
+            case .busy: "Wait until the other command ends"
+            case .journalUnreadable: "To discard the bytes of the earlier run and start again, use --force without -C"
+            case .fileChanged: "--force cancels the unfinished upload, and starts from the first byte"
+            case .outcomeUnknown: "Find out whether the server has the file before you upload it again"
+            case .notResumable: "--tus and --resumable choose the protocol. 'errand put -T FILE URL' sends the file at once"
+            case .digestMismatch: "The next run starts from the first byte"
+            default: nil
             }
         default: nil
         }
@@ -145,7 +170,7 @@ struct FailureAdvice {
 
     private func lostAdvice(for error: TransportError) -> String? {
         // Once the body has begun, nothing is sent again.
-        if error.phase == .body { return "The response is incomplete; run the command again" }
+        if error.phase == .body { return isOfTransfer ? nil : "The response is incomplete; run the command again" }
         let retry = retryAdvice(for: error)
         // A server that expects TLS closes the connection without a response.
         let origin = error.request?.origin

@@ -2,7 +2,9 @@ import Errand
 
 /// Recognizes a misspelt subcommand, which the parser takes for a URL.
 enum Misspelling {
-    static let subcommands = ["send", "get", "post", "put", "patch", "delete", "head", "events", "auth", "cache", "serve", "tour", "help"]
+    static let subcommands = [
+        "send", "get", "post", "put", "patch", "delete", "head", "events", "download", "upload", "auth", "cache", "serve", "tour", "help",
+    ]
     /// The subcommands that are named as their method.
     static let methods = ["get", "post", "put", "patch", "delete", "head"]
     /// The subcommands of a subcommand.

@@ -5,7 +5,9 @@ import Foundation
 
 extension RequestArguments {
     /// - Throws: `ValidationError` for settings that can't be understood, and for files that can't be read.
-    func transport() throws -> NIOTransport {
+    ///
+    /// - Parameter uncheckedHosts: the hosts whose certificates `--insecure` does not check. By default, the host of the URL.
+    func transport(uncheckedHosts: [String]? = nil) throws -> NIOTransport {
         let url = try httpURL()
         var configuration = NIOTransport.Configuration()
         configuration.connectTimeout = .seconds(connection.connectTimeout ?? 10)
@@ -20,7 +22,10 @@ extension RequestArguments {
             configuration.tls.clientCertificate = .init(chainPEMFile: cert, keyPEMFile: key)
         }
         if connection.insecure {
-            configuration.tls.uncheckedHostsForTesting = Loopback.contains(url.host) ? .loopback : try .hosts(url.host)
+            for host in uncheckedHosts ?? [url.host] {
+                let unchecked = Loopback.contains(host) ? TLSSettings.UncheckedHosts.loopback : try .hosts(host)
+                configuration.tls.uncheckedHostsForTesting = configuration.tls.uncheckedHostsForTesting.union(unchecked)
+            }
         }
         if !connection.resolve.isEmpty { configuration.resolver = try hostOverrides() }
         configuration.proxy = try proxyPolicy()

@@ -19,6 +19,9 @@ struct RequestArguments: ParsableArguments {
 
     func validate() throws {
         guard shown.output == nil || !shown.remoteName else { throw ValidationError("--output and --remote-name do not go together") }
+        guard content.continueAt == nil else {
+            throw ValidationError("--continue-at has no meaning here. 'errand download -C - URL' continues a download")
+        }
         if connection.insecure, connection.proxy?.isEmpty == false, let url = try? httpURL(), Loopback.contains(url.host) {
             throw ValidationError("--insecure and --proxy do not go together for a server of this machine")
         }
@@ -115,7 +118,7 @@ struct ContentOptions: ParsableArguments {
             send the cookies of earlier responses.
             """, valueName: "file"))
     var cookieJar: String?
-    // Not supported yet. The parser would not say what to write instead.
+    // Only for downloads.
     @Option(name: [.customShort("C"), .customLong("continue-at")], help: .hidden) var continueAt: String?
     @Option(
         name: [.customShort("r"), .customLong("range")],
@@ -142,10 +145,6 @@ struct ContentOptions: ParsableArguments {
             throw ValidationError("--referer does not support ';auto'. It must be a URL")
         }
         guard cookieJar?.isEmpty != true else { throw ValidationError("--cookie-jar must be a file, or '-' (is empty)") }
-        guard continueAt == nil else {
-            throw ValidationError(
-                "--continue-at is not supported yet: the command does not resume a download. Download the whole file again with -o FILE")
-        }
         guard HTTPField.isValidValue(cookieText) else { throw ValidationError("--cookie must be one line of text, or a file") }
         if let range,
             !range.utf8.contains(where: { "0123456789".utf8.contains($0) }) || !range.utf8.allSatisfy("0123456789-, ".utf8.contains)
@@ -214,14 +213,16 @@ struct ConnectionOptions: ParsableArguments {
             """, valueName: "folder"))
     var cache: String?
     @Option(
+        name: .customLong("retry"),
         help: ArgumentHelp(
             """
             How often to send the request again after a temporary failure before the body of the response: no connection, a lost \
             connection, or the status 408, 425, 429, 500, 502, 503 or 504. If the server may have processed a POST or PATCH, the request \
             is sent again only with the field Idempotency-Key. The waits are random: the first is at most 0.1 s, and the limit doubles \
-            each time, up to 20 s. The time of Retry-After is added; if it is more than 60 s, the retries end.
+            each time, up to 20 s. The time of Retry-After is added; if it is more than 60 s, the retries end. \
+            0 by default. For a download: how often to connect again without new bytes, 10 by default after the first response.
             """, valueName: "count"))
-    var retry = 0
+    var retryCount: Int?
     @Option(
         help: ArgumentHelp(
             "With --retry, the wait before each further attempt. If the server asks for more time with Retry-After, the wait is longer.",
@@ -304,6 +305,9 @@ struct ConnectionOptions: ParsableArguments {
         name: .customLong("http2-prior-knowledge"),
         help: "Uses HTTP/2 for http URLs, too, without asking. For https URLs, the same as --http2.")
     var http2PriorKnowledge = false
+
+    /// How often a request is sent again.
+    var retry: Int { retryCount ?? 0 }
 
     func validate() throws {
         guard maxRedirects >= 0 else { throw ValidationError("--max-redirs must be at least 0 (is \(maxRedirects))") }

@@ -123,7 +123,7 @@ struct RequestRun {
     }
 
     /// The layers that the arguments ask for.
-    private func layers(
+    func layers(
         on bottom: HTTPStack, _ authentication: Authentication, _ wait: NetworkWait?, _ narration: Narration, _ cache: CacheFolder?,
         _ hosts: HSTSList?, _ jar: CookieJar?
     ) throws -> (stack: HTTPStack, tokens: TokenSource?) {

@@ -219,7 +219,7 @@ struct ResponseOutput {
     }
 
     /// The permissions of a new file, after the process's umask.
-    private static let permissions: UInt16 = {
+    static let permissions: UInt16 = {
         // The only way to read the umask is to set it.
         let mask = umask(0o077)
         umask(mask)
@@ -248,7 +248,7 @@ final class ProgressBar: Sendable {
         guard isShown, progress.bytes > 0 else { return }
         hasBegun.store(true, ordering: .relaxed)
         let rate = Double(progress.bytes) / max(0.001, start.duration(to: .now) / .seconds(1))
-        var line = "\(Self.size(Double(progress.bytes)))  \(Self.size(rate))/s"
+        var line = "\(TransferSize.text(progress.bytes))  \(TransferSize.text(rate))/s"
         if let share = progress.fraction {
             let done = Int(share * 30)
             line = "[\(String(repeating: "=", count: done))\(String(repeating: " ", count: 30 - done))] \(Int(share * 100)) %  " + line
@@ -258,12 +258,5 @@ final class ProgressBar: Sendable {
 
     func end() {
         if hasBegun.load(ordering: .relaxed) { try? Terminal.write(Data("\n".utf8), to: 2) }
-    }
-
-    private static func size(_ bytes: Double) -> String {
-        for (unit, scale) in [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)] where bytes >= scale {
-            return "\((bytes / scale * 10).rounded() / 10) \(unit)"
-        }
-        return "\(Int(bytes)) B"
     }
 }

@@ -57,6 +57,7 @@ enum Tour {
             try await TourOfAuthentication.walk(port: port)
             try await TourOfTypedCalls.walk(port: port)
             try await TourOfCaching.walk(port: port)
+            try await TourOfTransfers.walk(port: port)
             try await control("http://127.0.0.1:\(port)/v1")
             try await serve("http://127.0.0.1:\(port)/v1/notes")
         }

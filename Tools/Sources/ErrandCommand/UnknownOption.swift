@@ -19,6 +19,7 @@ enum UnknownOption {
     static func message(for option: String, isKnown: Bool = false) -> String {
         let shown = "Unknown option '\(option.shownSafely(limit: 60))'"
         if let answer = answer(for: option) { return "\(shown): \(answer)" }
+        if isKnown, ["--continue", "--force", "--output-dir"].contains(option) { return "\(shown): 'errand download' has this option" }
         guard !isKnown, option.hasOctetPrefix("--"), let near = nearest(to: option) else { return shown }
         return "\(shown). Did you mean '\(near)'?" + (answer(for: near).map { " \(near): \($0)" } ?? "")
     }
@@ -101,10 +102,10 @@ enum UnknownOption {
     static let answers: [(names: [String], text: String)] = [
         // Of curl.
         (["-4", "--ipv4", "-6", "--ipv6"], "--resolve HOST:PORT:ADDRESS chooses the address"),
-        (["-J", "--remote-header-name"], "-O takes the name of the file from the URL, and -o FILE names the file"),
+        (["-J", "--remote-header-name"], "'errand download URL' takes the name of the file from the response, and -O from the URL"),
         (["-R", "--remote-time"], "a file has the time of its download"),
         (["-K", "--config"], "there is no file of options. -H @FILE reads header fields from a file, and -d @FILE data"),
-        (["-Z", "--parallel", "--next", "-:"], "one command sends one request. Run a command for each request"),
+        (["-Z", "--parallel", "--next", "-:"], "one command sends one request. 'errand download' downloads several URLs at the same time"),
         (["-z", "--time-cond"], "-H 'If-Modified-Since: DATE' sends the condition"),
         (["-V"], "--version shows the version"),
         (["-E"], "--cert FILE and --key FILE name the client's certificate"),
@@ -119,7 +120,6 @@ enum UnknownOption {
         (["--limit-rate", "-Y", "--speed-limit", "-y", "--speed-time"], "the rate is not limited. -m SECONDS limits the time"),
         (["--max-filesize"], "the length of a body is not limited. -m SECONDS limits the time"),
         (["--create-dirs"], "-o FILE needs a folder that exists. Make the folder with mkdir -p"),
-        (["--output-dir"], "-o FOLDER/FILE names the folder, too"),
         (["--location-trusted"], "-L follows redirects, and never sends credentials to another host"),
         (["--connect-to"], "--resolve HOST:PORT:ADDRESS chooses the address"),
         (["--trace", "--trace-ascii", "--trace-time", "--trace-config"], "-v shows what is sent and received, and --profile the times"),
@@ -133,8 +133,7 @@ enum UnknownOption {
         (["--bearer"], "--oauth2-bearer TOKEN sends the token"),
         (["--follow"], "-L follows redirects"),
         (["--max-redirects"], "--max-redirs COUNT"),
-        (["--download"], "-O writes the body to a file with the name in the URL"),
-        (["--continue"], "resuming is not supported yet. -O downloads the whole file again"),
+        (["--download"], "'errand download URL' writes the body to a file"),
         (["--offline"], "--curl shows the request as a curl command, and sends nothing"),
         (["--check-status"], "this is the default: a status of 400 or more ends with 4 or 5"),
         (["--verify"], "-k does not check the certificate, as --verify=no. --cacert FILE trusts an authority"),

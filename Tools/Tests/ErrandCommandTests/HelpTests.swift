@@ -17,7 +17,9 @@ import Testing
     @Test(arguments: [
         ("help", ["--help"]), ("help-send", ["send", "--help"]), ("help-events", ["events", "--help"]),
         ("help-auth", ["auth", "--help"]), ("help-auth-login", ["auth", "login", "--help"]),
-        ("help-cache", ["cache", "--help"]), ("help-cache-show", ["cache", "show", "--help"]), ("help-serve", ["serve", "--help"]),
+        ("help-download", ["download", "--help"]), ("help-upload", ["upload", "--help"]), ("help-cache", ["cache", "--help"]),
+        ("help-cache-show", ["cache", "show", "--help"]),
+        ("help-serve", ["serve", "--help"]),
         ("help-tour", ["tour", "--help"]),
     ]) func theHelpIsAsRecorded(name: String, arguments: [String]) async throws {
         let outcome = try await CommandProcess(arguments, through: ["env", "COLUMNS=100"]).outcome()

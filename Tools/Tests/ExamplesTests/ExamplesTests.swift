@@ -276,6 +276,48 @@ import Testing
         }
     }
 
+    @Test func theDownloadsSurviveARelaunch() async throws {
+        try await withServer { (server: URL) async throws in
+            let folder = FileManager.default.temporaryDirectory.appending(path: "errand-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            // The first run of the app reaches the server for the first file alone.
+            let broken = HTTPStack.bare.wrapped(by: OneFile(path: "/v1/download"))
+            let first = try await DownloadList.Downloads(
+                server: server, folder: folder, over: broken, policy: TransferPolicy(maxFailures: 0))
+            try await first.add("/download", as: "a.bin")
+            try await first.add("/zeros", as: "b.bin")
+            try await first.add("/zeros", as: "b.bin")
+            await first.resume()
+            let states = await first.items.map(\.state)
+            #expect(states.first == .complete && states.last == .failed("This device is offline."), "\(states)")
+
+            // An update of the app has moved its folder.
+            let moved = folder.appendingPathExtension("moved")
+            try FileManager.default.moveItem(at: folder, to: moved)
+            defer { try? FileManager.default.removeItem(at: moved) }
+            let next = try await DownloadList.Downloads(server: server, folder: moved, over: .bare)
+            #expect(await next.items.map(\.state) == [.complete, .waiting])
+            await next.resume()
+            #expect(await next.items.map(\.state) == [.complete, .complete])
+            #expect(try Data(contentsOf: moved.appending(path: "b.bin")) == Data(count: 1_000_000))
+            try await next.remove("a.bin")
+            let names = try FileManager.default.contentsOfDirectory(atPath: moved.path).sorted()
+            #expect(names == ["b.bin", "downloads.json"])
+            #expect(await next.items.map(\.id) == ["b.bin"])
+        }
+    }
+
+    /// Fails requests to other paths, as on a device without a network.
+    private struct OneFile: HTTPMiddleware {
+        let path: String
+
+        func send(_ request: Request, to next: some HTTPSender) async throws -> Response {
+            guard request.head.path == path else { throw TransportError(.notConnected, phase: .connect, request: request) }
+            return try await next.send(request)
+        }
+    }
+
     @Test func theOrderScreenShowsMoreAndExports() async throws {
         try await withServer { (server: URL) async throws in
             let screen = await OrderScreen.Screen(
