@@ -259,7 +259,7 @@ final class DownloadFiles: Sendable {
     func publish(options: FileWriteOptions) async throws {
         let (part, path, length) = (part, path, record.bytes)
         let failure = try await BlockingWork.run { () -> (any Error)? in
-            // A longer file of an earlier run may have bytes after the end of the content.
+            // An earlier run may have left a partial file that is longer than the content. The further bytes are removed.
             if try part.lengthBytes() != length { try part.truncate(to: length) }
             do {
                 try part.publish(at: path, options: options)

@@ -9,8 +9,8 @@ internal import ErrandFormats
 /// refreshed, and changes when another account signs in. A redirect to another origin removes the identity.
 ///
 /// An identity is durable or volatile:
-/// - **Volatile**, from ``init(scheme:_:)``: valid only in this process. A persistent or shared store keeps nothing of a request
-///   with a volatile identity.
+/// - **Volatile**, from ``init(scheme:_:)``: valid only in this process. A persistent or shared cache store keeps no response to a
+///   request with a volatile identity.
 /// - **Durable**, from ``init(scheme:account:_:)``: made from the stable name of an account. Other runs and other processes find
 ///   the same account by ``canonicalOctets``.
 ///

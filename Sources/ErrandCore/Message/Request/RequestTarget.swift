@@ -30,7 +30,7 @@ package struct RequestTarget: Sendable {
     /// Parses and checks a head that the caller has written.
     ///
     /// - Throws: ``InvalidURLError``.
-    /// - Returns: `nil` for the target `*`, whose meaning depends on the method.
+    /// - Returns: `nil` for the target `*`, whose meaning depends on the method, and for a URL longer than ``limitBytes``.
     init?(reading head: HTTPRequest) throws(InvalidURLError) {
         try head.checkForTransport()
         let (scheme, authority, target) = (head.scheme ?? "", head.authority ?? "", head.path ?? "")
