@@ -73,7 +73,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     ///   - head: the response.
     ///   - request: the request that was sent.
     ///   - hops: the number of redirects that were already followed.
-    /// - Throws: ``RedirectError`` for too many hops, for a `Location` that is not an `http` or `https` URL, for different
+    /// - Throws: ``RedirectError`` for too many hops, for a `Location` that is not a valid `http` or `https` URL, for different
     ///   `Location` fields, and for a refused downgrade.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
         guard head.isRedirect, let current = request.url else { return .returnResponse }

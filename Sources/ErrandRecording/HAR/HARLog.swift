@@ -78,9 +78,9 @@ public struct HAREntry: Codable, Sendable, Hashable {
     public var fromCache: String?
     /// The times of the phases.
     public var timings: HARTimings
-    /// The IP address of the server or proxy; `nil` if the transport does not report the address.
+    /// The IP address of the server or proxy; `nil` if the address is not known, or if there was no exchange.
     public var serverIPAddress: String?
-    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the transport does not report the number.
+    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the number is not known, or if there was no exchange.
     public var connection: String?
     /// A comment; `nil` without a comment.
     public var comment: String?

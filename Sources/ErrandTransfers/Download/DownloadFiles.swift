@@ -42,7 +42,7 @@ final class DownloadFiles: Sendable {
     ///   - resuming: the description that the app has kept. The description is used if there is no readable journal, and the file name is
     ///     the same.
     ///   - replacesJournal: whether an unreadable journal means that the download starts from the first byte.
-    /// - Throws: ``TransferError``; `FileWriteError`.
+    /// - Throws: ``TransferError``; `FileWriteError`; `CancellationError`.
     static func open(
         _ path: String, resuming: DownloadResumption?, replacesJournal: Bool, calls: FileCalls, clock: any Clock<Duration>
     ) async throws -> DownloadFiles {

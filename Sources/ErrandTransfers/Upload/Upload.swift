@@ -184,8 +184,11 @@ public final class Upload: Sendable {
     ///
     /// If the server refuses the cancellation, the journal is removed nevertheless.
     ///
-    /// - Throws: ``TransferError`` with the code `busy` while the upload runs; the errors of the sender, if no response arrives. In this
-    ///   case, the journal stays.
+    /// - Throws: one of these errors, after which the journal stays:
+    ///   - ``TransferError``, for example with the code `busy` while the upload runs
+    ///   - ``/ErrandCore/FileReadError`` and ``/ErrandCore/FileWriteError``
+    ///   - the errors of the closure that makes the request, and the errors of the sender if no response arrives
+    ///   - `CancellationError`
     @concurrent public func discard() async throws {
         let isFree = isRunning.withLock { !$0 }
         guard isFree else { throw TransferError(.busy, "a call of response() uploads the content") }

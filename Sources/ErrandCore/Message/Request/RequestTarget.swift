@@ -88,8 +88,8 @@ package struct RequestTarget: Sendable {
 
     /// Checks a path and query in the form of a request line, before a base URL is known.
     ///
-    /// - Throws: ``InvalidURLError`` if `text` names an authority, has a fragment, or contains an octet that must be
-    ///   percent-encoded.
+    /// - Throws: ``InvalidURLError`` if `text` names an authority, has a fragment, contains an octet that must be percent-encoded, or is
+    ///   longer than ``limitBytes``.
     static func check(_ text: String) throws(InvalidURLError) {
         if let code = text.withUTF8Bytes({ problem(in: $0).code }) { throw InvalidURLError(text, code) }
     }
