@@ -107,8 +107,8 @@ public struct OAuthClient: Sendable {
     ///   - parameters: further parameters for the authorization endpoint, such as `prompt`. These parameters can't replace
     ///     parameters of the client.
     /// - Returns: the URL to open, and the values that ``token(for:redirect:)`` needs. Use each authorization once.
-    /// - Throws: ``OAuthError`` if the server has no authorization endpoint, if this endpoint is not secure, if an argument is not valid, or
-    ///   if `parameters` has a parameter of the client.
+    /// - Throws: ``OAuthError`` if the server has no secure authorization endpoint, if an argument is not valid, or if `parameters` has a
+    ///   parameter of the client.
     public func authorization(
         redirectURI: String, scopes: [String] = [], parameters: URLQuery = URLQuery()
     ) throws -> OAuthAuthorization {

@@ -108,9 +108,9 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
         try await file.whileLocked(by: ".write-lock", orThrow: busy("writing"), work)
     }
 
-    /// - Parameter activity: the work of the other process, as a participle.
+    /// - Parameter activity: the work of the other holder of the lock, as a participle.
     private func busy(_ activity: String) -> (Duration) -> any Error {
-        { TokenFileError(path: path, reason: "another process has been \(activity) the token for \($0)") }
+        { TokenFileError(path: path, reason: "another process or another store has been \(activity) the token for \($0)") }
     }
 
     /// `file PATH`.

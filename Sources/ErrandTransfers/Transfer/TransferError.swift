@@ -53,7 +53,8 @@ public struct TransferError: RequestFailure, NumberedFailure {
     public let code: Code
     /// The details in words. The text contains no secrets.
     public let message: String
-    /// The description of the unfinished transfer, for a later call; `nil` if there was no response.
+    /// The description of the unfinished transfer, for a later call. `nil` if nothing was transferred, or if the error does not know the
+    /// description: see ``Download/resumption`` and ``Upload/resumption``.
     public let resumption: TransferResumption?
     public var request: Request?
     /// The head of the response; `nil` if there was no response.

@@ -19,8 +19,8 @@ struct UploadContent: Sendable {
     let path: String?
     /// The state of the file at the beginning of the run; `nil` if the content is not a file, or the file is missing.
     private let stamp: FileStamp?
-    /// The identity of the content in all runs; `nil` for a stream without an identity. In a build without the trait `Crypto`, also `nil` for
-    /// content in memory whose identity the app has not set.
+    /// The identity of the content in all runs; `nil` for a stream without an identity. In a build without the trait `Crypto`, content in
+    /// memory has only the identity that the app has set.
     let contentID: String?
 
     /// Examines a body.

@@ -136,7 +136,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// Returns the error for a body, or a part of a body, that exceeds a limit. The error of a stream names the request.
     func tooLarge(_ limitBytes: Int) -> TransportError { .bodyTooLarge(limitBytes: limitBytes, request: request) }
 
-    /// The request of a stream; `nil` for a body in memory.
+    /// The request of a stream; `nil` for a body in memory, and for a stream without a request.
     var request: Request? { if case .stream(let owner, _) = storage { owner.request } else { nil } }
 
     /// Reads at most `limitBytes` bytes from the beginning of the body. Returns these bytes, and whether these bytes are the whole body.

@@ -95,8 +95,8 @@ private enum CookieIdentityKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// The account whose credentials the request carries; `nil` if the request carries no credentials. `authenticate` sets this option. If
-    /// this option is not set, the identity of the cookies that `cookies` has added applies.
+    /// The account whose credentials the request carries. `authenticate` sets this option. If this option is not set, the identity of the
+    /// cookies that `cookies` has added applies. `nil` if neither identity is set, even if the app itself has added credentials.
     public var credentialIdentity: CredentialIdentity? {
         get { self[CredentialIdentityKey.self] ?? self[CookieIdentityKey.self] }
         set {
