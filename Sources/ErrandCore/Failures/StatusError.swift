@@ -46,8 +46,8 @@ public struct StatusError: RequestFailure {
     var refused: Response
     /// Whether the body of the response was a stream.
     package let bodyWasStreamed: Bool
-    /// The error that the body describes in the client's envelope, before the request and the response are added. `nil` if the client has no
-    /// envelope, or the body describes no error.
+    /// The error that the body describes in the client's envelope, before the request and the response are added. `nil` if the client has
+    /// no envelope, or the body describes no error.
     private let described: ServiceError?
 
     /// The status that is not accepted.

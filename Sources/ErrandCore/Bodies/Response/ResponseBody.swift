@@ -9,7 +9,8 @@ internal import Synchronization
 /// ```
 ///
 /// Like a stream, a body in memory can be read only once. Therefore code that works with a small body also works with a large body.
-/// ``bufferedData`` returns the bytes without reading the body. Only an empty body in memory without observers can be read again.
+/// ``bufferedData`` returns the bytes without reading the body. Only an empty body in memory, without trailers and observers, can be read
+/// again.
 ///
 /// A stream releases its connection as soon as one of these is true:
 /// - the reader has reached the end
