@@ -128,7 +128,7 @@ import Testing
         Row(.oauthUnsupported, 4124, "oauthUnsupported", "Could not sign in."),
         Row(.oauthSignOut, 4130, "oauthSignOut", "Could not sign out at the server."),
         Row(.tokenFileInvalid, 4200, "tokenFileInvalid", "The stored sign-in cannot be used."),
-        Row(.tokenFileBusy, 4201, "tokenFileBusy", "The stored sign-in is in use by another process."),
+        Row(.tokenFileBusy, 4201, "tokenFileBusy", "The stored sign-in is in use."),
         Row(.cookieStore, 4300, "cookieStore", "The cookies could not be read or saved."),
         Row(.cookieRefused, 4301, "cookieRefused", "The cookie was not accepted."),
         Row(.cookieFileInvalid, 4310, "cookieFileInvalid", "The stored cookies cannot be used."),

@@ -61,7 +61,9 @@ public struct DecodedEventStream<Value: Decodable & Sendable>: AsyncSequence, Se
                     response.head.headerFields[.contentType] = nil
                     throw ResponseDecodingError(
                         Value.self, underlying: error, body: Data(event.data.utf8), of: response, coding: coding,
-                        part: "event \(count)" + (isTerminator(event.data) ? " (to end the stream here, pass it as terminator)" : ""))
+                        part: "event \(count)"
+                            + (isTerminator(event.data)
+                                ? " (if the data of this event marks the end of the stream, pass that data as `terminator`)" : ""))
                 }
             }
             guard !isOver, terminator != nil, events.reader?.hasNoContent != true else { return end() }

@@ -140,7 +140,8 @@ public struct AuthenticateMiddleware: HTTPMiddleware {
     }
 
     /// After a refresh that failed because a server can't be reached, returns the fresh response of an inner cache. Returns `nil` if no
-    /// cache has such a response, or if the refresh failed for another reason.
+    /// cache has such a response, if the refresh failed for another reason, or if the method is neither GET nor HEAD. Also returns `nil` if
+    /// the request has its own credentials, or the account is not known.
     ///
     /// The request has no credentials, and must not leave the stack. Therefore, the request gets a deadline that has already passed. The
     /// stack refuses such a request before the transport, but a cache can still respond.

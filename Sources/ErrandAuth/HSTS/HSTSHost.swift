@@ -25,7 +25,7 @@ public struct HSTSHost: Sendable, Hashable {
     ///   - expires: the instant from which the host no longer demands `https`. Default: `nil`, never. If the instant is not later than
     ///     `noted`, the entry removes the host.
     ///   - noted: the time of the entry. Default: 1970.
-    /// - Throws: ``/ErrandCore/InvalidURLError`` if `name` is not the name of a host, or is an IP address.
+    /// - Throws: ``/ErrandCore/InvalidURLError`` if `name` is not the name of a host, has a port or a wildcard, or is an IP address.
     public init(
         _ name: String, includesSubdomains: Bool = true, expires: HTTPDate? = nil, noted: HTTPDate = HTTPDate(secondsSinceEpoch: 0)
     ) throws(InvalidURLError) {

@@ -111,7 +111,7 @@ extension OAuthClient {
     ///
     /// - Parameter clock: the clock that measures the waiting times.
     /// - Throws: one of these errors:
-    ///   - ``OAuthError`` if the person refuses. If the codes expire, the error has the code `expiredToken`.
+    ///   - ``OAuthError`` if the person or the server refuses. If the codes expire, the error has the code `expiredToken`.
     ///   - any other error of the sender, such as an invalid certificate
     ///   - `CancellationError`
     public func token(for authorization: DeviceAuthorization, clock: any Clock<Duration> = ContinuousClock()) async throws -> AccessToken {

@@ -107,7 +107,7 @@ public struct OAuthClient: Sendable {
     ///   - parameters: further parameters for the authorization endpoint, such as `prompt`. These parameters can't replace
     ///     parameters of the client.
     /// - Returns: the URL to open, and the values that ``token(for:redirect:)`` needs. Use each authorization once.
-    /// - Throws: ``OAuthError`` if the server has no authorization endpoint, if an argument is not valid, or if `parameters` has a
+    /// - Throws: ``OAuthError`` if the server has no secure authorization endpoint, if an argument is not valid, or if `parameters` has a
     ///   parameter of the client.
     public func authorization(
         redirectURI: String, scopes: [String] = [], parameters: URLQuery = URLQuery()
@@ -139,8 +139,8 @@ public struct OAuthClient: Sendable {
     /// - Parameters:
     ///   - authorization: the result of ``authorization(redirectURI:scopes:parameters:)``.
     ///   - redirect: the URL to which the server has redirected the browser, with its query.
-    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, or if the person or the server refuses the sign-in; the errors of
-    ///   the sender.
+    /// - Throws: ``OAuthError`` if the `state` or the issuer is wrong, if the redirect or the response is invalid, or if the person or the
+    ///   server refuses the sign-in; the errors of the sender.
     public func token(for authorization: OAuthAuthorization, redirect: String) async throws -> AccessToken {
         let code = try authorization.code(in: redirect, server: server)
         return try await token(
@@ -202,7 +202,7 @@ public struct OAuthClient: Sendable {
     /// When a refresh token is revoked, most servers also revoke the access tokens that belong to this refresh token. At other servers, the
     /// access tokens stay valid until they expire.
     ///
-    /// - Throws: ``OAuthError`` if the server has no revocation endpoint, or refuses the revocation; the errors of the sender.
+    /// - Throws: ``OAuthError`` if the server has no secure revocation endpoint, or refuses the revocation; the errors of the sender.
     public func revoke(_ token: AccessToken) async throws {
         do {
             try await revokeAtServer(token)
@@ -228,7 +228,7 @@ public struct OAuthClient: Sendable {
     /// Posts a form with the client's identity, and reads the response.
     ///
     /// - Parameter needsBody: whether a truncated body is an error if the response has the status 2xx.
-    /// - Throws: ``OAuthError`` if the endpoint is not secure; the errors of `read` and of the sender.
+    /// - Throws: ``OAuthError`` if the endpoint is not secure; the errors of `read`, of the signer and of the sender.
     func post<Result>(
         _ pairs: [(String, String)], to endpoint: String, needsBody: Bool = true, _ read: (OAuthResponse) throws -> Result
     ) async throws -> Result {

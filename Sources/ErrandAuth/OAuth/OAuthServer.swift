@@ -44,7 +44,8 @@ public struct OAuthServer: Sendable, Hashable {
     /// - Parameters:
     ///   - issuer: the URL that identifies the server. The URL must use `https`, or the host must be this machine.
     ///   - sender: the sender that sends the requests. Redirects are not followed.
-    /// - Throws: ``OAuthError`` if the description is missing, is invalid, or names another issuer; the errors of `sender`.
+    /// - Throws: ``OAuthError`` if `issuer` or an endpoint is not a secure URL, if the description is missing, is invalid, or names another
+    ///   issuer, and if the server does not support PKCE with S256; the errors of `sender`.
     public static func discover(issuer: String, via sender: some HTTPSender) async throws -> OAuthServer {
         guard let url = try? HTTPURL(issuer), url.query == nil else {
             throw OAuthError(.unsupported, "the issuer '\(issuer.shownSafely(limit: 200))' must be an https URL without a query")

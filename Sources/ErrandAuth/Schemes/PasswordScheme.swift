@@ -51,8 +51,8 @@ public struct PasswordScheme: AuthenticationScheme {
         return try await digest.proof(for: request)
     }
 
-    /// Returns the proof in response to a challenge. `nil` if the server offers neither scheme, or asks for Basic after it has
-    /// offered Digest.
+    /// Returns the proof in response to a challenge. `nil` if the server offers neither scheme in a usable form, or asks for Basic after it
+    /// has offered Digest.
     ///
     /// - Throws: ``AuthenticationError``; the error of the body if the body can't be read.
     public func proof(for request: Request, inResponseTo challenge: ServerChallenge) async throws -> AuthenticationProof? {

@@ -28,8 +28,8 @@ public struct AccessToken: Sendable, Hashable, Codable {
     /// token that it saves, and ignores the identifiers of other tokens. A store must keep the identifier. A store that encodes the
     /// whole token keeps the identifier.
     ///
-    /// The identifier is `nil` in the tokens that a source returns, and in tokens that an earlier version of this library has
-    /// stored.
+    /// The identifier is `nil` in new tokens, in the tokens that a source returns, and in tokens that an earlier version of this library
+    /// has stored.
     ///
     /// Two tokens of different sign-ins are not equal. Therefore, a stored token is not equal to the token that the app passed to the
     /// sign-in. To compare only the access tokens, compare ``value``.

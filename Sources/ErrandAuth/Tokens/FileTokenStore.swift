@@ -72,7 +72,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// On a copy-on-write file system, such as APFS, the save can still fail for lack of space.
     ///
     /// - Throws: ``/ErrandCore/FileWriteError`` with the reason and a suggestion; ``TokenFileError`` if the writes of other
-    ///   processes or stores take more than 30 s.
+    ///   processes or stores take more than 30 s; `CancellationError`.
     public func prepareToSave() async throws {
         do {
             try await atomically { try await PrivateFile.reserve(path) }
@@ -89,6 +89,7 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// - Throws: the errors of `work`, or one of these errors:
     ///   - ``/ErrandCore/FileWriteError`` if the file `PATH.lock` can't be created
     ///   - ``TokenFileError`` if the work of other processes or stores takes more than 120 s
+    ///   - `CancellationError` if the task is cancelled during the wait
     public func exclusively(_ work: @Sendable () async throws -> Void) async throws {
         try await file.whileLocked(within: Self.patience, orThrow: busy("refreshing")) {
             let result = await Result(of: work)
@@ -102,13 +103,14 @@ public struct FileTokenStore: TokenStore, CustomStringConvertible {
     /// - Throws: the errors of `work`, or one of these errors:
     ///   - ``/ErrandCore/FileWriteError`` if the file `PATH.write-lock` can't be created
     ///   - ``TokenFileError`` if the work of other processes or stores takes more than 30 s
+    ///   - `CancellationError` if the task is cancelled during the wait
     public func atomically(_ work: @Sendable () async throws -> Void) async throws {
         try await file.whileLocked(by: ".write-lock", orThrow: busy("writing"), work)
     }
 
-    /// - Parameter activity: the work of the other process, as a participle.
+    /// - Parameter activity: the work of the other holder of the lock, as a participle.
     private func busy(_ activity: String) -> (Duration) -> any Error {
-        { TokenFileError(path: path, reason: "another process has been \(activity) the token for \($0)") }
+        { TokenFileError(path: path, reason: "another process or another store has been \(activity) the token for \($0)") }
     }
 
     /// `file PATH`.

@@ -65,7 +65,7 @@ struct TokenMachine: Sendable {
     /// The next refresh.
     var nextRefresh: RefreshID { RefreshID(account: account, refreshes: refreshes) }
 
-    /// The error of the last refresh; `nil` if the last refresh succeeded.
+    /// The error of the last refresh; `nil` if the last refresh succeeded, or if there was no refresh.
     var lastError: (any Error)? { failure?.error }
 
     init(source: Int, policy: RefreshPolicy, obtainsWithoutToken: Bool) {

@@ -12,7 +12,8 @@ struct FormDecoder: Decoder {
 
     /// Creates a decoder for the pairs of a form.
     ///
-    /// - Throws: `DecodingError` for a name or a value that is slow to compare.
+    /// - Throws: `DecodingError` for two kinds of text, which are slow to compare: a name that is not ASCII and has more than
+    ///   `FieldLimits.nameBytes` bytes, and a value with more than 128 combining marks in a row.
     init(_ pairs: [(name: String, value: String?)], coding: JSONCoding) throws {
         var members: [String: [String]] = [:]
         for (name, value) in pairs {

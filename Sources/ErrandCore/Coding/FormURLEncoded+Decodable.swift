@@ -30,9 +30,10 @@ extension FormURLEncoded {
     ///   - data: the form, in UTF-8. A plus sign means a space. A broken escape is kept unchanged.
     ///   - coding: the form in which property names, dates and data are read. By default, names stay unchanged, dates are in ISO
     ///     8601, and data is Base64.
-    /// - Throws: `DecodingError`, also for a plain value whose name occurs more than once, and for more than 10,000 members. A name that
-    ///   has more than 256 bytes and is not ASCII is refused too, because such a name is slow to compare. The error contains no text of the
-    ///   form, with one exception: the error of an enumeration shows a text that is not a case.
+    /// - Throws: `DecodingError`, also for a plain value whose name occurs more than once, and for more than 10,000 members. Two kinds of
+    ///   text are refused, because they are slow to compare: a name that has more than 256 bytes and is not ASCII, and a value with more
+    ///   than 128 combining marks in a row. The error contains no text of the form, with one exception: the error of an enumeration shows
+    ///   a text that is not a case.
     public static func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, from data: Data, coding: JSONCoding = .standard
     ) throws -> Value {

@@ -4,7 +4,7 @@
 /// two exceptions: the cookies of a jar, which have an order of their own (`UseOrder`), and the entries of a cache on the disk, which
 /// SQLite orders.
 ///
-/// The bound is a number of entries and, if a weight is given, a total weight, such as a number of bytes. The most recently used entry
+/// The bound is a number of entries and, with a `weightLimit`, a total weight, such as a number of bytes. The most recently used entry
 /// stays, even if its weight alone exceeds the bound. If another entry is used next, the heavy entry is evicted.
 ///
 /// An entry whose value is pinned is never evicted, and counts toward neither bound. For example, an entry is pinned while its value has a

@@ -32,7 +32,8 @@ extension QueueTicket: Hashable {
 ///     queues the continuation and returns `nil`.
 ///   - leave: called when the caller is cancelled, possibly before `enter` and possibly twice. Under the queue's lock, `leave`
 ///     removes the continuation from the queue and returns the continuation; `nil` if the continuation is not queued.
-/// - Throws: `CancellationError` if the caller is cancelled; otherwise the error with which the queue resumes the caller.
+/// - Throws: `CancellationError` if the caller is cancelled while it is queued; otherwise the error that `enter` returns, or with which the
+///   queue resumes the caller.
 public func waitInQueue<Outcome: Sendable>(
     _ enter: (QueueTicket, CheckedContinuation<Outcome, any Error>) -> Result<Outcome, any Error>?,
     leave: @escaping @Sendable (QueueTicket) -> CheckedContinuation<Outcome, any Error>?

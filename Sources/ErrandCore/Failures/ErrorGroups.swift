@@ -102,7 +102,9 @@ extension Error {
     /// True for:
     /// - an error for which ``isUnauthorized`` is true
     /// - a request that was not sent, because nobody is signed in
-    /// - a token that the server refuses to refresh
+    /// - a token that can't be refreshed, because the server refuses to refresh the token or there is no refresh token
+    /// - a sign-in of a device that has expired
+    /// - a damaged file of a token
     ///
     /// False if a token could not be refreshed for a temporary reason, such as a lost network.
     ///

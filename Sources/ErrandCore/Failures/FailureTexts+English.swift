@@ -103,7 +103,7 @@ extension FailureTexts {
         .oauthUnsupported: "Could not sign in.",
         .oauthSignOut: "Could not sign out at the server.",
         .tokenFileInvalid: "The stored sign-in cannot be used.",
-        .tokenFileBusy: "The stored sign-in is in use by another process.",
+        .tokenFileBusy: "The stored sign-in is in use.",
         .cookieStore: "The cookies could not be read or saved.",
         .cookieRefused: "The cookie was not accepted.",
         .cookieFileInvalid: "The stored cookies cannot be used.",

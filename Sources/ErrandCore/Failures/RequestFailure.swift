@@ -18,9 +18,9 @@
 /// - `failureReason` is the technical reason, for a view with details. The reason may name hosts and statuses.
 /// - `recoverySuggestion` says what a user of the app can do. The suggestion is `nil` if only a developer can help.
 ///
-/// All texts are in English, except the message of a back end (``ServiceError``). No text holds a secret. Of a body, the texts show only
-/// the message of a back end, and the title of problem details (RFC 9457). With ``FailureTexts``, an app can replace the sentences, for
-/// example by sentences in another language.
+/// All texts are in English, except the texts of a server. No text holds a value that the library knows to be secret. Of a body, the texts
+/// show only the message of a back end (``ServiceError``), and the title of problem details (RFC 9457). With ``FailureTexts``, an app can
+/// replace the sentences, for example by sentences in another language.
 ///
 /// Each failure of the library is a ``NumberedFailure``. As an `NSError`, a ``NumberedFailure`` has the domain `Errand` and its stable
 /// number as the code. Any other failure has its type's name as the domain and the code 1.

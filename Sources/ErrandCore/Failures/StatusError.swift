@@ -46,8 +46,8 @@ public struct StatusError: RequestFailure {
     var refused: Response
     /// Whether the body of the response was a stream.
     package let bodyWasStreamed: Bool
-    /// The error that the body describes in the client's envelope, before the request and the response are added. `nil` if the body
-    /// describes no error.
+    /// The error that the body describes in the client's envelope, before the request and the response are added. `nil` if the client has
+    /// no envelope, or the body describes no error.
     private let described: ServiceError?
 
     /// The status that is not accepted.
@@ -64,8 +64,8 @@ public struct StatusError: RequestFailure {
 
     /// Creates the error of a response: reads the beginning of the body, and abandons the rest.
     ///
-    /// - Throws: `CancellationError`; ``TransportError`` if the deadline passes while the body is read. If the body breaks off for
-    ///   another reason, the error keeps the bytes read so far, because the status is still useful.
+    /// - Throws: `CancellationError`; ``TransportError`` if a timeout or the deadline passes while the body is read. If the body breaks off
+    ///   for another reason, the error keeps the bytes read so far, because the status is still useful.
     public init(reading response: Response) async throws {
         let limitBytes = Self.bodyLimitBytes
         var (front, isWhole) = (Data(), false)

@@ -19,7 +19,7 @@ struct NetlinkMessage: Sendable, Hashable {
     struct Address: Sendable, Hashable {
         var family: UInt8
         var scope: UInt8
-        /// The flags of the state of an IPv6 address, such as a running check for duplicates.
+        /// The flags of the state of the address. For example, an IPv6 address has a flag while the kernel checks for duplicates.
         var flags: UInt32
         var index: Int32
     }

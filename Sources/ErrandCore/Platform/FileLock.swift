@@ -44,9 +44,11 @@ package final class FileLock: Sendable {
         return 0
     }
 
-    /// Returns the error for a lock that another process has held for `limit`.
+    /// Returns the error for a lock that another holder, in this process or another process, has held for `limit`.
     static func busy(_ path: String, for limit: Duration) -> FileWriteError {
-        FileWriteError(path: path, operation: "lock", code: EBUSY, reason: "another process has held the lock for \(limit.inWords)")
+        FileWriteError(
+            path: path, operation: "lock", code: EBUSY,
+            reason: "the lock was not free within \(limit.inWords): another process, or another part of this process, uses the file")
     }
 
     /// Whether the path still leads to this file.

@@ -15,7 +15,7 @@ package struct FileStamp: Sendable, Hashable {
 
     /// Returns the stamp of the file at a path, without opening the file. Links are followed.
     ///
-    /// - Throws: `FileReadError` if there is no such file, or if the file is not a regular file.
+    /// - Throws: `FileReadError` if the path is invalid, if the system can't examine the file, or if the file is not a regular file.
     package init(path: String) throws(FileReadError) {
         guard !path.utf8.contains(0) else {
             throw FileReadError(path: path, operation: "read", code: EINVAL, reason: "a path must not contain a NUL")

@@ -66,7 +66,8 @@ package struct LockedPrivateFile: Sendable, CustomStringConvertible {
     ///   - busy: returns the error if the lock is not free within the given limit. `nil`, the default, means a `FileWriteError` whose code
     ///     is EBUSY.
     ///   - work: the work.
-    /// - Throws: the errors of `work`; the error of `busy`; `FileWriteError` if the lock file can't be created; `CancellationError`.
+    /// - Throws: the errors of `work`; the error of `busy`; `FileWriteError` if the lock file can't be created, or, without `busy`, if the
+    ///   lock is not free within the limit; `CancellationError`.
     package func whileLocked<Value: Sendable>(
         by suffix: String = ".lock", within limit: Duration = patience, orThrow busy: ((Duration) -> any Error)? = nil,
         _ work: () async throws -> Value

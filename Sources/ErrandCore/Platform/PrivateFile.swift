@@ -64,7 +64,7 @@ package enum PrivateFile {
     /// exists.
     ///
     /// - Parameter limitBytes: the maximum number of bytes to reserve for the present content, at least 0. Default: 1 MiB.
-    /// - Throws: `FileWriteError`. After a failure, the part file is removed.
+    /// - Throws: `FileWriteError`. If the space can't be reserved, the part file is removed.
     package static func reserve(_ path: String, limitBytes: Int = limitBytes) async throws {
         try await BlockingWork.run {
             try OutputFile.check(path)

@@ -24,7 +24,8 @@ struct ReservedFile: ~Copyable {
 
     private static func partPath(of path: String) -> String { path + ".part" }
 
-    /// Opens the file, and takes its lock. Returns `nil` if there is no file, or if the file is still in use after 50 pauses.
+    /// Opens the file, and takes its lock. Returns `nil` if there is no private file of this user, if the file is still in use after 50
+    /// pauses, or if the file has another name now.
     ///
     /// - Parameters:
     ///   - calls: the system's calls.

@@ -236,8 +236,8 @@ extension HTTPSender {
 
     /// Adds `middleware` directly outside a place of the canonical order, in a stack that sorts its layers.
     ///
-    /// In any other stack, the middleware becomes the outermost layer. If this position is not outside the layer with the place `place`,
-    /// the description of the stack reports an order problem.
+    /// In any other stack, the middleware becomes the outermost layer. If a layer with the place `place` is added outside the middleware
+    /// later, the description of the stack reports an order problem.
     ///
     /// - Parameter place: a place of ``MiddlewarePlace/canonicalOrder``. With any other place, the middleware's own rules
     ///   determine its position.

@@ -17,7 +17,7 @@ package struct DERReader {
 
     package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// Returns the next value; `nil` at the end, or if the value is incomplete.
+    /// Returns the next value; `nil` at the end, and if the value is incomplete, or the form of its length is not supported.
     package mutating func read() -> (tag: Tag, content: DERReader)? {
         var bytes = rest
         guard let tag = bytes.popFirst(), let first = bytes.popFirst() else { return nil }

@@ -117,7 +117,7 @@ struct TransportBoundary<Transport: HTTPTransport>: HTTPSender {
 extension Request {
     /// Parses the target, and adds the last fields: the fallback fields of the options, and the priority.
     ///
-    /// - Throws: ``InvalidURLError`` for a request without an authority, or with a target that can't be sent.
+    /// - Throws: ``InvalidURLError`` for a request without a scheme or an authority, or with a URL that can't be sent.
     mutating func completeForTransport() throws {
         try readTarget()
         // The priority is read before the fallback fields are added, because these fields may include a priority.

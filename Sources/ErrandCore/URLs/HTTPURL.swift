@@ -24,7 +24,7 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// Creates a URL from text. Nothing is repaired.
     ///
     /// - Throws: ``InvalidURLError`` in these cases:
-    ///   - The scheme is not `http` or `https`, or the host is missing.
+    ///   - The scheme is not `http` or `https`, or the host is missing or invalid.
     ///   - The text contains credentials or a fragment.
     ///   - The port is not in 1…65535.
     ///   - The text contains an octet that must be percent-encoded.
@@ -140,8 +140,8 @@ public struct HTTPURL: Sendable, Hashable, CustomStringConvertible {
     /// the result is the base itself.
     ///
     /// - Parameter target: a path, percent-encoded, with or without a query.
-    /// - Throws: ``InvalidURLError`` if `target` is an absolute URL, begins with `//`, has a fragment, or contains an octet that
-    ///   must be percent-encoded.
+    /// - Throws: ``InvalidURLError`` if `target` is an absolute URL, begins with `//`, has a fragment, contains an octet that must be
+    ///   percent-encoded, or is longer than 65,535 octets.
     public func joined(with target: String) throws(InvalidURLError) -> HTTPURL {
         try RequestTarget.check(target)
         let joined = joinedTarget(target)

@@ -80,20 +80,23 @@ public struct InvalidURLError: NumberedFailure, Sendable, Hashable, CustomString
         public static func invalidOctet(_ octet: UInt8, component: String) -> Code {
             if octet >= 0x80 {
                 return Code(
-                    "its \(component) holds text that is not ASCII, which must be percent-encoded",
-                    remedy: #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"#)
+                    "its \(component) holds text that is not ASCII, which must be percent-encoded", remedy: encodingRemedy(for: component))
             }
             let hex = String(octet, radix: 16, uppercase: true)
             let name = octet == UInt8(ascii: " ") ? "a space" : "the octet 0x\(hex)"
             let isPrintable = octet >= 0x20 && octet != 0x7F
             // For a control character, there is no remedy: `HTTPURL(pasted:)` refuses control characters too.
-            var remedy: String?
-            if isPrintable, component.isExactly("path") {
-                remedy = #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"#
-            } else if isPrintable, component.isExactly("query") {
-                remedy = #"put the text in as a query item, query: ["name": text], or use HTTPURL(pasted:)"#
-            }
+            let remedy = isPrintable ? encodingRemedy(for: component) : nil
             return Code("its \(component) holds \(name), which must be percent-encoded", remedy: remedy)
+        }
+        /// Returns the remedy for text that must be percent-encoded; `nil` outside the path, the query and the fragment.
+        private static func encodingRemedy(for component: String) -> String? {
+            if component.isExactly("path") { return #"put the text in as a value, "/\(name)", or use HTTPURL(pasted:)"# }
+            if component.isExactly("query") {
+                return #"put the text in as a query item, query: ["name": text], or use HTTPURL(pasted:)"#
+            }
+            // `HTTPURL(pasted:)` drops the fragment. The library never sends a fragment.
+            return component.isExactly("fragment") ? "use HTTPURL(pasted:)" : nil
         }
         /// The host is neither a name nor an address. The reason is `why`.
         public static func invalidHost(_ why: String) -> Code {

@@ -90,6 +90,8 @@ public struct PathTemplate: Sendable, Hashable, ExpressibleByStringInterpolation
     /// - Throws: ``InvalidURLError`` in these cases:
     ///   - A segment is empty, `.` or `..`.
     ///   - A literal part contains an octet that must be percent-encoded, names an authority, or has a fragment.
+    ///   - The path is longer than 65,535 octets.
+    ///   - The template is a whole URL, and the URL is invalid.
     ///   - The path begins with an interpolated value that begins with a slash.
     ///   - `query` was created from percent-encoded text, and is invalid.
     public func resolved(query: URLQuery = URLQuery()) throws(InvalidURLError) -> Resolved {

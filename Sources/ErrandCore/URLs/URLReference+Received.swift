@@ -21,7 +21,7 @@ extension URLReference {
     ///   another host. In this initializer, a backslash is a part of the path on the same host.
     /// - The scheme, host and port are not repaired.
     ///
-    /// - Throws: ``InvalidURLError`` if the text contains a control character, or if the host contains a space. If you create
+    /// - Throws: ``InvalidURLError`` if the text contains a control character, or if the authority contains a space. If you create
     ///   an ``HTTPURL`` from the reference, credentials, other schemes and invalid hosts cause the same error.
     public init(received text: String) throws(InvalidURLError) {
         try self.init(RepairedURL.encoded(text, from: .server))

@@ -21,8 +21,8 @@ public struct URLReference: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates a reference by splitting `text` into its components. Nothing is percent-encoded or repaired.
     ///
-    /// - Throws: ``InvalidURLError`` if `text` contains an octet that no URI may contain. The forbidden octets are a space, a control
-    ///   character, a non-ASCII octet outside the host, and the percent sign of a broken escape.
+    /// - Throws: ``InvalidURLError`` if `text` contains a space or a control character. Outside the authority, all other octets that no URI
+    ///   may contain are refused too: a non-ASCII octet, a character such as `|` or `\`, and the percent sign of a broken escape.
     public init(_ text: String) throws(InvalidURLError) {
         var rest = Substring(text)
         // The comparison uses octets, because grapheme clusters are slow to compare. A combining character would also hide the

@@ -34,7 +34,8 @@ struct SharedSeat: Sendable {
 
     /// Waits for the caller's own response.
     ///
-    /// - Throws: the failure of the exchange; ``CancelledBelowError``; `CancellationError` when the task is cancelled.
+    /// - Throws: the failure of the exchange; ``CancelledBelowError``; ``SlowReaderError``; ``/ErrandCore/TransportError`` if the caller's
+    ///   deadline passes; `CancellationError` when the task is cancelled.
     func response(to caller: Caller) async throws -> Response {
         let shared: Response
         let lifetime: ExchangeLifetime

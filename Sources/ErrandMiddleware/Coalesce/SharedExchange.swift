@@ -100,8 +100,8 @@ final class SharedExchange: Sendable {
 
     /// Waits for the response of the exchange. Returns this response, and the lifetime of the member's own response.
     ///
-    /// - Throws: the failure of the exchange; `CancellationError` when the task is cancelled. If this method throws, the member
-    ///   has left.
+    /// - Throws: the failure of the exchange; ``SlowReaderError``; `CancellationError` when the task is cancelled. If this method throws,
+    ///   the member has left.
     func response(for member: Int) async throws -> (Response, ExchangeLifetime) {
         do {
             while true {

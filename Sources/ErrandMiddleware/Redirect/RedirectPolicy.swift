@@ -22,7 +22,8 @@ internal import ErrandFormats
 /// compared. With the changed scheme, the redirect stays on https, and is not refused.
 ///
 /// A redirect loop ends the call early: a call sends one request (one method and URL) at most twice. A response with `Set-Cookie` restarts
-/// the count of equal requests, because a page that needs a cookie often redirects to itself.
+/// the count of equal requests, because a page that needs a cookie often redirects to itself. A redirect that the app's own decision
+/// changes restarts the count too.
 ///
 /// With ``deciding(_:)``, your own closure decides about each redirect.
 public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
@@ -72,7 +73,7 @@ public struct RedirectPolicy: Sendable, Hashable, CustomStringConvertible {
     ///   - head: the response.
     ///   - request: the request that was sent.
     ///   - hops: the number of redirects that were already followed.
-    /// - Throws: ``RedirectError`` for too many hops, for a `Location` that is not an `http` or `https` URL, for different
+    /// - Throws: ``RedirectError`` for too many hops, for a `Location` that is not a valid `http` or `https` URL, for different
     ///   `Location` fields, and for a refused downgrade.
     public func decision(for head: HTTPResponse, to request: Request, hops: Int) throws(RedirectError) -> Decision {
         guard head.isRedirect, let current = request.url else { return .returnResponse }
@@ -157,7 +158,8 @@ public struct RedirectError: RequestFailure, NumberedFailure {
         /// The redirect leads from https to http, and ``RedirectPolicy/allowsDowngrade`` is false.
         public static let downgrade = Code(
             .redirectDowngrade, "it leads from https to http (RedirectPolicy(allowsDowngrade: true) follows it)")
-        /// The redirect leads to a request that the call has already sent twice, and no response has set a cookie since then.
+        /// The redirect leads to a request that the call has already sent twice. Since the first of the two requests, no response has set
+        /// a cookie, and the app has changed no redirect.
         public static let loop = Code(.redirectLoop, "it is part of a loop, in which no response sets a cookie")
         /// The app's own decision keeps credentials, and the target does not use https:
         /// ``RedirectPolicy/Choice/followKeepingCredentials(_:because:)``.

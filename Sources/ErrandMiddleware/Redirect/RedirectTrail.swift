@@ -50,7 +50,8 @@ struct RedirectTrail {
 
     /// Decides on the step after a response, and records a redirect that is followed.
     ///
-    /// - Throws: ``RedirectError`` for a redirect that can't be followed, and the error that the app's own decision chooses.
+    /// - Throws: ``RedirectError`` for a redirect that can't be followed; the error that the app's own decision chooses;
+    ///   ``/ErrandCore/InvalidURLError`` if the request of the app's own decision has no valid URL.
     mutating func step(after head: HTTPResponse, to request: Request, by policy: RedirectPolicy) throws -> Step {
         guard case .follow(let standard) = try policy.decision(for: head, to: request, hops: hops), let from = request.url,
             let to = standard.url

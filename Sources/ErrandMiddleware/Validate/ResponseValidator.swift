@@ -10,8 +10,8 @@ public import ErrandCore
 /// ```
 ///
 /// A validator may read the whole body if the body has at most 64 MiB. The next reader gets the same bytes from memory. If a validator
-/// reads only a part of the body, or a longer body, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To return a body with
-/// other bytes, set the body of the response, and return `.accept(response)`.
+/// reads only a part of a streamed body, or a longer streamed body, the next reader gets a ``/ErrandCore/BodyAlreadyUsedError``. To
+/// return a body with other bytes, set the body of the response, and return `.accept(response)`.
 ///
 /// ## Validators and retry
 ///

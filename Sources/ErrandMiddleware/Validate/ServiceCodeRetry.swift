@@ -50,7 +50,8 @@ extension ResponseValidator {
         return validator
     }
 
-    /// Returns the code of the error that the body describes; `nil` if the call has no envelope, or the body describes no error.
+    /// Returns the code of the error that the body describes; `nil` if the call has no envelope. Also `nil` if the body is too long, is not
+    /// JSON, or describes no error.
     private static func serviceCode(of response: Response, to request: Request) async throws -> ServiceError.Code? {
         guard request.options.call.awaitsDecoding, let reader = request.options.call.serviceErrors,
             response.body.expectedLength ?? 0 <= Int64(bodyLimitBytes), response.head.isJSON

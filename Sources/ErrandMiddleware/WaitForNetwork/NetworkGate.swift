@@ -14,7 +14,7 @@ internal import Synchronization
 /// six calls continue immediately. If more than six calls wait, the other calls continue in groups of at most six, spread evenly over the
 /// next 250 ms. If a group is late, for example because thousands of calls wait, the next groups continue without a pause. If the path is
 /// lost again, the remaining calls wait until a path is available. While the path is satisfied, a new call does not wait. Calls to this
-/// machine (`localhost`, `127.0.0.1`) never wait.
+/// machine (such as `localhost` and `127.0.0.1`) never wait.
 public final class NetworkGate: Sendable, CustomStringConvertible {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 

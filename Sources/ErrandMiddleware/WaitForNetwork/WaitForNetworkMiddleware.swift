@@ -18,8 +18,8 @@ public import ErrandCore
 /// transport can't find or reach the host, and the path is still not satisfied, the failure has the code
 /// ``/ErrandCore/TransportError/Code/notConnected``. For this failure, `isOffline` is true. If the request's deadline passes during the
 /// wait, the request fails with the code `timedOut`, in the phase ``/ErrandCore/ExchangePhase/connectivity`` and with the number
-/// ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if the path is satisfied, or if the host is this machine itself
-/// (`localhost`, `127.0.0.1`).
+/// ``/ErrandCore/FailureNumber/networkTimedOut``. A request does not wait if the path is satisfied, or if the host is this machine itself:
+/// a loopback address, `localhost`, or a name under `localhost`.
 ///
 /// ``/ErrandCore/RequestOptions/waitsForConnectivity`` waits inside `URLSession`, on Apple's platforms only. Usually, choose
 /// `waitForNetwork`. `waitForNetwork` works with every transport, has a limit, and shows the waiting calls. Choose `waitsForConnectivity`
@@ -146,7 +146,7 @@ extension RequestOptions {
 
 extension HTTPSender {
     /// Waits until the device has a network. After `limit`, the request is sent even if there is no network. Requests to this machine
-    /// (`localhost`, `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
+    /// (such as `localhost` and `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
     ///
     /// ```swift
     /// let stack = HTTPStack.default.waitForNetwork(upTo: .seconds(30), monitor: .system)
@@ -161,7 +161,7 @@ extension HTTPSender {
     ) -> HTTPStack { waitForNetwork(upTo: limit, at: NetworkGate(monitor, clock: clock), clock: clock) }
 
     /// Waits at a gate until the device has a network. After `limit`, the request is sent even if there is no network. Requests to this
-    /// machine (`localhost`, `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
+    /// machine (such as `localhost` and `127.0.0.1`) never wait. See ``WaitForNetworkMiddleware``.
     ///
     /// - Parameters:
     ///   - limit: the longest wait of a call, for all its attempts together; at least zero.

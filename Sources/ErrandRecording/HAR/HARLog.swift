@@ -78,9 +78,9 @@ public struct HAREntry: Codable, Sendable, Hashable {
     public var fromCache: String?
     /// The times of the phases.
     public var timings: HARTimings
-    /// The IP address of the server or proxy; `nil` if the transport does not report the address.
+    /// The IP address of the server or proxy; `nil` if the address is not known, or if there was no exchange.
     public var serverIPAddress: String?
-    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the transport does not report the number.
+    /// The number of the connection, as in ``/ErrandCore/ConnectionInfo``; `nil` if the number is not known, or if there was no exchange.
     public var connection: String?
     /// A comment; `nil` without a comment.
     public var comment: String?
@@ -171,8 +171,8 @@ public struct HARPostData: Codable, Sendable, Hashable {
     public var params: [HARField]?
     /// The body as text; `nil` if the body is not in the file.
     public var text: String?
-    /// `base64` if ``text`` is base64; `nil` in all other cases. This member is an addition, because the format has the member only for
-    /// responses.
+    /// `base64` if ``text`` is base64; `nil` if ``text`` is plain or missing. Any other encoding in a file is ignored. This member is an
+    /// addition, because the format has the member only for responses.
     public var encoding: String?
     /// The reason why the body is missing or incomplete; `nil` if the body is complete.
     public var incomplete: HARIncomplete?
@@ -252,7 +252,7 @@ public struct HARContent: Codable, Sendable, Hashable {
     public var mimeType: String
     /// The body as text; `nil` if the body is empty, or is not in the file.
     public var text: String?
-    /// `base64` if ``text`` is base64; `nil` in all other cases.
+    /// `base64` if ``text`` is base64; `nil` if ``text`` is plain or missing. Any other encoding in a file is ignored.
     public var encoding: String?
     /// A comment; `nil` without a comment.
     public var comment: String?
@@ -267,7 +267,8 @@ public struct HARField: Codable, Sendable, Hashable {
     public var name: String
     /// The value; `nil` for an item of a form or a query without an equals sign.
     public var value: String?
-    /// `latin1` if the value is not UTF-8, and each of its characters represents one byte; `nil` in all other cases.
+    /// `latin1` if the octets of the field are not UTF-8. Each character of ``value`` then represents one octet. `nil` if the octets are
+    /// UTF-8. Any other encoding in a file is ignored.
     public var encoding: String?
 
     /// Creates a field.

@@ -151,7 +151,7 @@ final class RecordedExchange: EventSink {
 
     // MARK: The entry
 
-    /// Returns the entry, without secrets; `nil` if the exchange is not recorded, or has not ended.
+    /// Returns the entry, without secrets; `nil` if the exchange is not recorded, or has neither a response nor a failure yet.
     func entry() -> HAREntry? {
         let (state, now) = (state.withLock { $0 }, elapsed())
         var response: HARResponse

@@ -36,7 +36,7 @@ public final class ReplayTransport: HTTPTransport, CustomStringConvertible {
     ///   - allowsRepeats: whether an exchange may be replayed more than once. Default: `false`. See ``Recording``.
     ///   - timing: the duration of a replay. Default: ``Timing/none``, no time.
     ///   - clock: the clock for the waits of a replay with the timing `recorded`.
-    /// - Throws: ``InvalidRecordingError`` if there is no such file, or if it isn't an HTTP archive.
+    /// - Throws: ``InvalidRecordingError`` if the file is missing, can't be read, or isn't an HTTP archive.
     public convenience init(
         atPath path: String, matching matcher: RecordingMatcher = .standard, allowsRepeats: Bool = false, timing: Timing = .none,
         clock: any Clock<Duration> = ContinuousClock()

@@ -25,7 +25,7 @@ final class StoredBodySource: BodySource {
 
     /// Opens the file, and reads the first bytes. This initializer blocks.
     ///
-    /// - Parameter damaged: a closure that is called if a part is damaged.
+    /// - Parameter damaged: a closure that is called if a part after the first part can't be read.
     /// - Throws: `FileReadError`; ``StoredPiece/Damaged``; the errors of `open`.
     init(
         path: String, frames: BodyFrames, place: StoredPiece.Place, offsets: Range<Int64>, sealing: CacheSealing?, calls: FileCalls,

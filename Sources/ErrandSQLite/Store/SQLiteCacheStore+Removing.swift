@@ -119,7 +119,8 @@ extension SQLiteCacheStore {
     /// Removes all entries of an account, and gives up its writers in all processes. Other accounts keep their entries and their writers.
     /// If the database can't be changed, for example on a full disk, all entries of all accounts are removed.
     ///
-    /// - Throws: `FileWriteError` or `FileReadError` if the folder can't be used.
+    /// - Throws: `FileWriteError` or `FileReadError` if the folder can't be used; the error of the database if the database can be neither
+    ///   changed nor replaced.
     public func forget(_ identity: CredentialIdentity) async throws {
         try await writer.ensureKey(isCancellable: false)
         // Nothing of a volatile identity is stored.

@@ -228,7 +228,7 @@ public final class SQLiteCacheStore: CacheStore, OwnRemovalStore, CustomStringCo
     /// Begins an entry.
     ///
     /// - Throws: `.volatileAccount`, `.removed`, `.tooLarge`, or `.noRoom` if the store keeps no entries; the errors of the files, of the
-    ///   database, and of ``CacheSealing``.
+    ///   database, and of ``CacheSealing``; `CancellationError`.
     public func makeWriter(
         for key: CacheKey, head: CacheEntry.Head, expectedBytes: Int64?, since generation: CacheGeneration
     ) async throws -> any CacheWriter {

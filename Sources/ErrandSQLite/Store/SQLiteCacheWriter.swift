@@ -23,7 +23,8 @@ final class SQLiteCacheWriter: CacheWriter {
         var hasEnded = false
     }
 
-    /// The bytes that are reserved in one step for a file of unknown length: 1 MiB.
+    /// The smallest number of bytes that one step reserves for a file of unknown length: 1 MiB. A step is smaller only if the limit of the
+    /// entry is near.
     private static let stepBytes: Int64 = 1024 * 1024
 
     private let store: SQLiteCacheStore

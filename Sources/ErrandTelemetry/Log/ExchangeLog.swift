@@ -207,7 +207,7 @@ final class ExchangeLog: CallObserver {
         write(responseText(received, elapsed: elapsed), responseMetadata(received, elapsed: elapsed), at: lineLevel(of: received))
     }
 
-    /// Returns the note with the beginning of a refused body; `nil` if the detail shows bodies, or if the body is empty.
+    /// Returns the note with the beginning of a refused body; `nil` if the detail shows bodies, or if the error has no excerpt of the body.
     private func excerpt(of refusal: StatusError?, _ received: Received) -> LogText.Note? {
         guard detail.bodyLimitBytes == nil, let excerpt = refusal?.bodyExcerpt(hiding: received.sensitivity, secretsOf: request)
         else { return nil }

@@ -28,8 +28,9 @@ public import Metrics
 /// - `http.client.connection.duration`: a `Recorder` that aggregates, in seconds. Only for transports that report each closed connection.
 ///   Additional attributes: `network.peer.address`, `network.protocol.version`. OpenTelemetry has not declared this metric stable.
 ///
-/// All metrics have `server.address` (an IPv6 address without brackets) and `server.port`. All except the two metrics of connections have
-/// `http.request.method` (`_OTHER` for an unknown method). For optional attributes, see ``Attributes-swift.struct``.
+/// All metrics have `server.address` (an IPv6 address without brackets) and `server.port`, unless the request has no server. All except the
+/// two metrics of connections have `http.request.method` (`_OTHER` for an unknown method). For optional attributes, see
+/// ``Attributes-swift.struct``. For servers beyond the bounds, see below.
 /// `network.protocol.name` is not an attribute, because it would always be `http`. The path is never an attribute.
 ///
 /// **A duration** ends when the exchange ends on the wire: with the last byte of the response, or when the response is abandoned. For a

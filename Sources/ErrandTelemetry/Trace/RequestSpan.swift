@@ -42,8 +42,9 @@ final class RequestSpan: CallObserver {
         }
     }
 
-    /// Records a failure. The descriptions of this library's failures contain no secrets. For any other error, only the type is recorded,
-    /// because the error's text may contain secrets.
+    /// Records a failure. For a `RequestFailure`, the description is recorded too, even if the type of the failure belongs to the app. The
+    /// description of a `ServiceError` shows up to 200 characters of the back end's message. For any other error, only the type is
+    /// recorded, because the error's text may contain secrets.
     private func record(_ error: any Error) {
         span.updateAttributes { $0.set("error.type", value: .string(Conventions.errorType(of: error))) }
         span.setStatus(SpanStatus(code: .error, message: (error as? any RequestFailure)?.description))

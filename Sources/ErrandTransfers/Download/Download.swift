@@ -153,7 +153,8 @@ public final class Download: Sendable {
 
     /// Removes the partial file and the journal. Call this function if the download will not be resumed.
     ///
-    /// - Throws: ``TransferError`` with the code `busy` while the download runs; ``/ErrandCore/FileWriteError``.
+    /// - Throws: ``TransferError`` with the code `busy` while a transfer in any process uses the partial file;
+    ///   ``/ErrandCore/FileWriteError``; `CancellationError`.
     @concurrent public func discard() async throws {
         let path = try FileWriteError.path(of: settings.url)
         let files = try await DownloadFiles.open(path, resuming: nil, replacesJournal: true, calls: settings.calls, clock: settings.clock)

@@ -42,7 +42,7 @@ final class DownloadFiles: Sendable {
     ///   - resuming: the description that the app has kept. The description is used if there is no readable journal, and the file name is
     ///     the same.
     ///   - replacesJournal: whether an unreadable journal means that the download starts from the first byte.
-    /// - Throws: ``TransferError``; `FileWriteError`.
+    /// - Throws: ``TransferError``; `FileWriteError`; `CancellationError`.
     static func open(
         _ path: String, resuming: DownloadResumption?, replacesJournal: Bool, calls: FileCalls, clock: any Clock<Duration>
     ) async throws -> DownloadFiles {
@@ -259,7 +259,7 @@ final class DownloadFiles: Sendable {
     func publish(options: FileWriteOptions) async throws {
         let (part, path, length) = (part, path, record.bytes)
         let failure = try await BlockingWork.run { () -> (any Error)? in
-            // A longer file of an earlier run may have bytes after the end of the content.
+            // An earlier run may have left a partial file that is longer than the content. The further bytes are removed.
             if try part.lengthBytes() != length { try part.truncate(to: length) }
             do {
                 try part.publish(at: path, options: options)

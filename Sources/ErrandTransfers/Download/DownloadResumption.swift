@@ -1,7 +1,8 @@
 internal import ErrandCore
 internal import ErrandFormats
 
-/// A description of the bytes of an unfinished download: the name of the file, the number of bytes, and the validator of the content.
+/// A description of the bytes of an unfinished download: the name of the file, the number of bytes, and the known facts about the content,
+/// such as its length, validator, coding and digest.
 ///
 /// The value has no secrets: neither the URL nor a header field of the request. The value names the file without its folder, so the folder
 /// may move.

@@ -39,7 +39,8 @@ public struct TransferError: RequestFailure, NumberedFailure {
         public static let invalidRequest = Code("invalid request")
         /// The body of an upload can be sent only once, so the upload can't resume.
         public static let notReplayable = Code("content can't be sent again")
-        /// The uploaded file has changed since the upload began. No byte of the changed file was added to the upload.
+        /// The uploaded content has changed since the upload began, or has ended too early. The upload does not continue. If a file has
+        /// changed while its bytes were sent, the server may have bytes of the changed file.
         public static let fileChanged = Code("file changed")
         /// The server does not support resumable uploads by the protocol of the upload.
         public static let notResumable = Code("no resumable uploads")
@@ -53,7 +54,8 @@ public struct TransferError: RequestFailure, NumberedFailure {
     public let code: Code
     /// The details in words. The text contains no secrets.
     public let message: String
-    /// The description of the unfinished transfer, for a later call; `nil` if there was no response.
+    /// The description of the unfinished transfer, for a later call. `nil` if nothing was transferred, or if the error does not know the
+    /// description: see ``Download/resumption`` and ``Upload/resumption``.
     public let resumption: TransferResumption?
     public var request: Request?
     /// The head of the response; `nil` if there was no response.

@@ -87,10 +87,10 @@ public struct TransferStates: AsyncSequence, Sendable {
         var values: AsyncStream<TransferMeter.Snapshot>.AsyncIterator
         var hasEnded = false
 
-        /// Returns the next state; `nil` after the last state.
+        /// Returns the next state; `nil` after the last state, and if the task is cancelled.
         public mutating func next() async -> TransferState? { await next(isolation: #isolation) }
 
-        /// Returns the next state; `nil` after the last state.
+        /// Returns the next state; `nil` after the last state, and if the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferState? {
             guard !hasEnded, let state = await values.next(isolation: actor)?.state else { return nil }
             hasEnded = state.phase.isFinal

@@ -13,7 +13,8 @@ internal import Synchronization
 /// the server. If the connection is lost, the upload asks the server how many bytes it has, and sends only the remaining bytes.
 ///
 /// The content is a file, or a body that can be sent again (``/ErrandCore/RequestBody/Replay``). If the file changes before the upload is
-/// complete, the call fails, and no byte of the changed file is added to the upload.
+/// complete, the call fails. The file is compared before each request, and after the last response. If the file changes while a request
+/// sends its bytes, the server may get bytes of the changed file.
 ///
 /// The journal `NAME.errand-upload-….json` beside the file describes the upload: see ``UploadResumption`` and `UploadOptions.journal`.
 /// To resume in a later run, create an upload of the same file with the same target. The query of
@@ -184,8 +185,11 @@ public final class Upload: Sendable {
     ///
     /// If the server refuses the cancellation, the journal is removed nevertheless.
     ///
-    /// - Throws: ``TransferError`` with the code `busy` while the upload runs; the errors of the sender, if no response arrives. In this
-    ///   case, the journal stays.
+    /// - Throws: one of these errors, after which the journal stays:
+    ///   - ``TransferError``, for example with the code `busy` while the upload runs
+    ///   - ``/ErrandCore/FileReadError`` and ``/ErrandCore/FileWriteError``
+    ///   - the errors of the closure that makes the request, and the errors of the sender if no response arrives
+    ///   - `CancellationError`
     @concurrent public func discard() async throws {
         let isFree = isRunning.withLock { !$0 }
         guard isFree else { throw TransferError(.busy, "a call of response() uploads the content") }

@@ -17,9 +17,10 @@ struct UploadContent: Sendable {
     let fileName: String?
     /// The path of the file; `nil` if the content is not a file.
     let path: String?
-    /// The state of the file at the beginning of the run; `nil` if the content is not a file.
+    /// The state of the file at the beginning of the run; `nil` if the content is not a file, or the file is missing.
     private let stamp: FileStamp?
-    /// The identity of the content in all runs; `nil` for a stream without an identity.
+    /// The identity of the content in all runs; `nil` for a stream without an identity. In a build without the trait `Crypto`, content in
+    /// memory has only the identity that the app has set.
     let contentID: String?
 
     /// Examines a body.
@@ -108,7 +109,7 @@ struct UploadContent: Sendable {
 
     /// Returns the bytes of a part in memory.
     ///
-    /// - Throws: the errors of reading the content; ``TransferError`` if the content ends before the end of the part.
+    /// - Throws: the errors of reading the content; ``TransferError`` if the content ends before the end of the part; `CancellationError`.
     func data(_ part: Range<Int64>) async throws -> Data {
         let source = try await body(part).open()
         defer { source.abandon() }

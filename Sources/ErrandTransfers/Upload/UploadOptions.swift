@@ -44,8 +44,8 @@ public struct UploadOptions: Sendable {
 
     /// The content of the request that creates the upload. Default: `automatic`.
     public var creation: Creation
-    /// The largest content of one request, in bytes. Default: `nil`, all remaining bytes. Set a limit if a proxy before the server has a
-    /// limit. A smaller limit of the server takes precedence.
+    /// The largest content of one request, in bytes. Default: `nil`, all remaining bytes, or 4 MiB with a ``checksum``. Set a limit if a
+    /// proxy before the server has a limit. A smaller limit of the server takes precedence.
     public var partBytes: Int64?
     /// The metadata that tus sends (`Upload-Metadata`), such as `filename` and `filetype`. Default: no metadata.
     public var metadata: [String: String]

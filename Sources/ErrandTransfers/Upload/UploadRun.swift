@@ -48,7 +48,7 @@ final class UploadRun: Sendable {
     /// Examines the content, takes the lock of the journal, and reads the record of an earlier run.
     ///
     /// - Parameter isDiscarding: whether the upload will be cancelled. In this case, the file may be missing or changed.
-    /// - Throws: ``TransferError``; `FileReadError`; `FileWriteError`; the errors of making the request.
+    /// - Throws: ``TransferError``; `FileReadError`; `FileWriteError`; the errors of making the request; `CancellationError`.
     static func open(_ upload: Upload, isDiscarding: Bool = false) async throws -> UploadRun {
         let settings = upload.settings
         let request = try await request(settings, upload.resumption)
@@ -269,7 +269,7 @@ final class UploadRun: Sendable {
 
     /// Records the content of informational responses.
     ///
-    /// - Throws: ``Stop`` if the request must end.
+    /// - Throws: ``Stop`` if the request must end; `FileWriteError` if the journal can't be written.
     private func note(_ news: UploadInformation.News, _ action: UploadAction, _ base: HTTPURL?) async throws {
         var information = UploadMachine.Information(limits: news.limits, offset: news.offset, origin: base?.origin)
         if news.isContradictory { information.problem = .noLocation }
@@ -323,7 +323,7 @@ final class UploadRun: Sendable {
 
     /// Sends the request that cancels the upload. Does nothing if the server has no upload.
     ///
-    /// - Throws: the errors of the sender, but no error for the status of the response.
+    /// - Throws: the errors of making the request, and the errors of the sender, but no error for the status of the response.
     private func cancelAtServer() async throws {
         let record = record
         guard record.canContinue else { return }

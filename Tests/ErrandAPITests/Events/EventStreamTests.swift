@@ -542,8 +542,8 @@ import Testing
         #expect(await problem("nonsense") == "\(start) is not valid JSON: an invalid value at byte 0 (status 200)")
         #expect(
             await problem("[DONE]")
-                == "\(start) (to end the stream here, pass it as terminator) is not valid JSON: an invalid value at byte 1 "
-                + "(status 200)")
+                == "\(start) (if the data of this event marks the end of the stream, pass that data as `terminator`) is not valid JSON: "
+                + "an invalid value at byte 1 (status 200)")
     }
 
     /// A proxy that compresses holds events back.

@@ -306,6 +306,13 @@ import Testing
                 == "its query holds the octet 0x7C, which must be percent-encoded; "
                 + #"put the text in as a query item, query: ["name": text], or use HTTPURL(pasted:)"#)
         #expect(
+            "\(InvalidURLError.Code.invalidOctet(0xC3, component: "query"))"
+                == "its query holds text that is not ASCII, which must be percent-encoded; "
+                + #"put the text in as a query item, query: ["name": text], or use HTTPURL(pasted:)"#)
+        #expect(
+            "\(InvalidURLError.Code.invalidOctet(0xC3, component: "authority"))"
+                == "its authority holds text that is not ASCII, which must be percent-encoded")
+        #expect(
             "\(InvalidURLError.Code.invalidOctet(0x0A, component: "path"))" == "its path holds the octet 0xA, which must be percent-encoded"
         )
         let empty = #expect(throws: InvalidURLError.self) { try HTTPURL("") }

@@ -157,7 +157,8 @@ public final class CookieJar: Sendable {
     ///
     /// The expiry date is limited to 400 days from now. The new cookie keeps the creation date of the replaced cookie.
     ///
-    /// - Throws: ``CookieRefusedError`` if the cookie is invalid, if its domain is a public suffix, or if the jar has no room.
+    /// - Throws: ``CookieRefusedError`` if the cookie is invalid or too long, if its attributes do not fit its name or each other, if its
+    ///   domain is a public suffix, or if the jar has no room.
     public func set(_ cookie: Cookie) throws(CookieRefusedError) {
         let now = now()
         let cookie = cookie.with(expires: cookie.expires?.atMost(SetCookie.longestLifetime, after: now), created: cookie.created)

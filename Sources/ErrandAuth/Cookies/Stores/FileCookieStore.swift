@@ -46,7 +46,7 @@ public struct FileCookieStore: CookieStore, CustomStringConvertible {
     /// - Throws: one of these errors:
     ///   - ``/ErrandCore/FileReadError`` if the file can't be read, or has more than ``CookieFile/limitBytes``. `FileReadError` is also
     ///     thrown if users other than the owner can read or write the file, and if the path is a symbolic link.
-    ///   - ``CookieFileError`` if the file is not a file of cookies.
+    ///   - ``CookieFileError`` if the file is not a file of cookies, is damaged, or has a newer version of the format.
     public func load() async throws -> [Cookie] { try cookies(in: try await file.read()).stored(at: HTTPDate(now())) }
 
     /// Applies the changes to the file, and forces the file to the disk. If nothing changes, the file is not written. If no

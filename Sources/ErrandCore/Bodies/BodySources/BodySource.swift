@@ -1,7 +1,7 @@
 /// A source of a body's bytes. The reader pulls one chunk at a time, so a source produces only the chunks that are read.
 ///
 /// The same protocol serves both directions: a transport reads a request's body from a source, and provides a response's body as a
-/// source. The owner of a source releases the source after ``abandon()`` or after the end.
+/// source. The body that holds a source drops its reference when the source has ended, failed or been abandoned.
 public protocol BodySource: Sendable {
     /// Returns the next bytes, never empty; `nil` at the end, and in all later calls. The caller makes the next call only after this call
     /// has returned.

@@ -93,7 +93,7 @@ private final class SectionedBodySource: BodySource {
     /// Checks that the length of the file has not changed since the request was made. If the file has grown, its new bytes were not
     /// sent.
     ///
-    /// - Throws: ``FileReadError`` if the length has changed.
+    /// - Throws: ``FileReadError`` if the length has changed or can't be read; `CancellationError`.
     private func checkLength(of body: RequestBody, path: String) async throws {
         let length = try await BlockingWork.runUntilCancelled { try ReadOnlyFile.lengthBytes(path: path) }
         guard length == body.length else {

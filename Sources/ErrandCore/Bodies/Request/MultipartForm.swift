@@ -152,8 +152,8 @@ public struct MultipartForm: Sendable {
     /// If all parts are in memory and the form has at most 1 MiB, the body is bytes in memory. The body of any other form is a stream,
     /// which keeps at most 128 KiB of a file in memory.
     ///
-    /// - Throws: ``FileReadError`` for a missing file; ``/ErrandFormats/MultipartError`` if a media type has a line break, or if
-    ///   bytes in memory contain the boundary.
+    /// - Throws: ``FileReadError`` for a missing or unreadable file; ``/ErrandFormats/MultipartError`` if a media type is empty or has a
+    ///   control character, or if bytes in memory contain the boundary.
     public func body() throws -> RequestBody {
         let writer = MultipartWriter(boundary: boundary)
         var sections: [BodySection] = []

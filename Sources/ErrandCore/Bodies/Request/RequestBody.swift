@@ -132,7 +132,7 @@ public struct RequestBody: Sendable {
     ///   - range: the bytes to send; `nil`, the default, means the whole file.
     ///   - contentType: the value of `Content-Type`, unless the request has the field. `nil`, the default: the body does not set the
     ///     field.
-    /// - Throws: ``FileReadError`` if there is no such file, or if `range` ends after the end of the file.
+    /// - Throws: ``FileReadError`` if the path does not lead to a regular file, or if `range` is not within the file.
     public static func file(atPath path: String, range: Range<Int64>? = nil, contentType: String? = nil) throws -> RequestBody {
         let length = try ReadOnlyFile.lengthBytes(path: path)
         let isWhole = range == nil

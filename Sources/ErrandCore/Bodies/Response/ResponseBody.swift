@@ -9,7 +9,8 @@ internal import Synchronization
 /// ```
 ///
 /// Like a stream, a body in memory can be read only once. Therefore code that works with a small body also works with a large body.
-/// ``bufferedData`` returns the bytes without reading the body. Only an empty body in memory without observers can be read again.
+/// ``bufferedData`` returns the bytes without reading the body. Only an empty body in memory, without trailers and observers, can be read
+/// again.
 ///
 /// A stream releases its connection as soon as one of these is true:
 /// - the reader has reached the end
@@ -136,7 +137,7 @@ public struct ResponseBody: Sendable, AsyncSequence {
     /// Returns the error for a body, or a part of a body, that exceeds a limit. The error of a stream names the request.
     func tooLarge(_ limitBytes: Int) -> TransportError { .bodyTooLarge(limitBytes: limitBytes, request: request) }
 
-    /// The request of a stream; `nil` for a body in memory.
+    /// The request of a stream; `nil` for a body in memory, and for a stream without a request.
     var request: Request? { if case .stream(let owner, _) = storage { owner.request } else { nil } }
 
     /// Reads at most `limitBytes` bytes from the beginning of the body. Returns these bytes, and whether these bytes are the whole body.

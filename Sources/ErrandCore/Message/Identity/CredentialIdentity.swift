@@ -9,8 +9,8 @@ internal import ErrandFormats
 /// refreshed, and changes when another account signs in. A redirect to another origin removes the identity.
 ///
 /// An identity is durable or volatile:
-/// - **Volatile**, from ``init(scheme:_:)``: valid only in this process. A persistent or shared store keeps nothing of a request
-///   with a volatile identity.
+/// - **Volatile**, from ``init(scheme:_:)``: valid only in this process. A persistent or shared cache store keeps no response to a
+///   request with a volatile identity.
 /// - **Durable**, from ``init(scheme:account:_:)``: made from the stable name of an account. Other runs and other processes find
 ///   the same account by ``canonicalOctets``.
 ///
@@ -95,8 +95,8 @@ private enum CookieIdentityKey: OptionKey {
 }
 
 extension RequestOptions {
-    /// The account whose credentials the request carries; `nil` if the request carries no credentials. `authenticate` sets this option. If
-    /// this option is not set, the identity of the cookies that `cookies` has added applies.
+    /// The account whose credentials the request carries. `authenticate` sets this option. If this option is not set, the identity of the
+    /// cookies that `cookies` has added applies. `nil` if neither identity is set, even if the app itself has added credentials.
     public var credentialIdentity: CredentialIdentity? {
         get { self[CredentialIdentityKey.self] ?? self[CookieIdentityKey.self] }
         set {

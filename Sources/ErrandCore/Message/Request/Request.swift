@@ -42,8 +42,8 @@ public struct Request: Sendable {
     /// ```
     ///
     /// - Parameter path: a path, or a whole URL from ``PathTemplate/url(_:)-(URL)``.
-    /// - Throws: ``InvalidURLError`` if the path contains characters that must be percent-encoded, if a value leaves its segment
-    ///   empty, or if a whole path was interpolated (`"\(path)"`).
+    /// - Throws: ``InvalidURLError`` in the cases of ``PathTemplate/resolved(query:)``, for example if a value leaves its segment empty, or
+    ///   if a whole path was interpolated (`"\(path)"`).
     public init(
         _ method: HTTPRequest.Method, _ path: PathTemplate, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -62,8 +62,8 @@ public struct Request: Sendable {
     /// Creates a request for an absolute URL, given as text.
     ///
     /// - Parameter query: appended to the query of `url`.
-    /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL, has a fragment, or contains characters
-    ///   that must be percent-encoded. ``init(_:pastedURL:query:headers:body:)`` encodes such characters.
+    /// - Throws: ``InvalidURLError`` in the cases of ``HTTPURL/init(_:)-(String)``, for example if `url` has no scheme, has a fragment, or
+    ///   contains characters that must be percent-encoded. ``init(_:pastedURL:query:headers:body:)`` encodes such characters.
     public init(
         _ method: HTTPRequest.Method, url: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -74,7 +74,7 @@ public struct Request: Sendable {
     /// Creates a request for an absolute URL of Foundation. The fragment of the URL is never sent.
     ///
     /// - Parameter query: appended to the query of `url`.
-    /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL.
+    /// - Throws: ``InvalidURLError`` if `url` is not an absolute `http` or `https` URL, or has credentials.
     public init(
         _ method: HTTPRequest.Method, url: URL, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty
@@ -93,7 +93,7 @@ public struct Request: Sendable {
     /// - Parameters:
     ///   - text: the URL, which ``HTTPURL/init(pasted:)`` parses. A missing scheme is not added.
     ///   - query: appended to the query of the URL.
-    /// - Throws: ``InvalidURLError`` if the text is not an `http` or `https` URL even after percent-encoding.
+    /// - Throws: ``InvalidURLError`` in the cases of ``HTTPURL/init(pasted:)``, for example if the text is not an `http` or `https` URL.
     public init(
         _ method: HTTPRequest.Method, pastedURL text: String, query: URLQuery = URLQuery(), headers: HTTPFields = HTTPFields(),
         body: RequestBody = .empty

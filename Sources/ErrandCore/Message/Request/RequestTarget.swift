@@ -30,7 +30,7 @@ package struct RequestTarget: Sendable {
     /// Parses and checks a head that the caller has written.
     ///
     /// - Throws: ``InvalidURLError``.
-    /// - Returns: `nil` for the target `*`, whose meaning depends on the method.
+    /// - Returns: `nil` for the target `*`, whose meaning depends on the method, and for a URL longer than ``limitBytes``.
     init?(reading head: HTTPRequest) throws(InvalidURLError) {
         try head.checkForTransport()
         let (scheme, authority, target) = (head.scheme ?? "", head.authority ?? "", head.path ?? "")
@@ -88,8 +88,8 @@ package struct RequestTarget: Sendable {
 
     /// Checks a path and query in the form of a request line, before a base URL is known.
     ///
-    /// - Throws: ``InvalidURLError`` if `text` names an authority, has a fragment, or contains an octet that must be
-    ///   percent-encoded.
+    /// - Throws: ``InvalidURLError`` if `text` names an authority, has a fragment, contains an octet that must be percent-encoded, or is
+    ///   longer than ``limitBytes``.
     static func check(_ text: String) throws(InvalidURLError) {
         if let code = text.withUTF8Bytes({ problem(in: $0).code }) { throw InvalidURLError(text, code) }
     }

@@ -68,7 +68,7 @@ extension ResponseMetadata {
         set { self[WarningsKey.self] = newValue }
     }
 
-    /// The content coding, such as `gzip`, from which the body was decoded. `nil` if the body was not encoded.
+    /// The content coding, such as `gzip`, from which the body was decoded. `nil` if the body was not decoded.
     public var contentCoding: String? {
         get { self[ContentCodingKey.self] }
         set { self[ContentCodingKey.self] = newValue }

@@ -203,7 +203,7 @@ import Testing
         try await clock.sleepers(atLeast: 1)
         clock.advance(by: .seconds(31))
         let busy = await #expect(throws: FileWriteError.self) { try await late.value }
-        #expect(busy?.description.contains("another process has held the lock for 30 s") == true)
+        #expect(busy?.description.contains("the lock was not free within 30 s: another process") == true)
         let waiting = Task { try await store.apply(changed: [.sample("a")], removed: []) }
         try await clock.sleepers(atLeast: 1)
         // Reading takes no lock.
