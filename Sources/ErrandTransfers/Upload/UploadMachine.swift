@@ -153,7 +153,10 @@ struct UploadMachine: Sendable {
         limits = ResumableRule.limits(in: head.fields, or: limits)
         (head.limits, head.isIdempotent) = (limits, isIdempotent)
         switch rule.decide(head, after: action, of: record) {
-        case .complete: return .finish
+        case .complete:
+            // With tus, the URL identifies the content, also if the creation completes the upload.
+            if case .create = action, record.uploadProtocol == .tus, case .success(let url) = head.location() { record.url = url }
+            return .finish
         case .append(let record): return accept(record, after: action)
         case .askOffset(let record):
             (self.record, knowsOffset) = (record, false)
