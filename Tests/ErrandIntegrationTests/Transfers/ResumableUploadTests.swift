@@ -183,7 +183,7 @@ private struct StaleMiddleware: HTTPMiddleware {
         var response = try await next.send(request)
         guard request.method == .head, count.value == 0 else { return response }
         count.add(1)
-        response.headers[.uploadOffset] = offset
+        response.head.headerFields[.uploadOffset] = offset
         return response
     }
 }

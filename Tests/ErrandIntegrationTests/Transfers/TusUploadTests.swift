@@ -1,6 +1,7 @@
 #if SWIFT_NIO
 internal import Errand
 internal import ErrandHashing
+internal import ErrandTesting
 internal import ErrandTransfers
 internal import Foundation
 internal import TestSupport
@@ -56,12 +57,12 @@ internal import Testing
             try connection.relay(to: port, uploadLimit: connection.number <= limits.count ? limits[connection.number - 1] : .max)
         }
         defer { relay.stop() }
-        let upload = try await withNIO { transport in
+        let finished = try await withNIO { transport in
             let upload = try upload(to: relay, peer, over: transport)
             _ = try await upload.response()
             return upload
         }
-        #expect(upload.url != nil && upload.resumption == nil)
+        #expect(finished.url != nil && finished.resumption == nil)
         try expectFinished(at: peer)
         #expect(relay.counts.value.accepted > Self.cuts)
         // The server forgets at most one part for each cut.

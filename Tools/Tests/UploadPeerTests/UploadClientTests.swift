@@ -149,12 +149,12 @@ import UploadPeer
             if !request.body.isEmpty {
                 let body = request.body
                 request.body = .stream(length: body.length) { [self] _ in
-                    BreakingSource(try await body.open(), cut) { bytes in state.withLock { $0.bytes += bytes } }
+                    BreakingSource(try await body.open(), cut) { bytes in self.state.withLock { $0.bytes += bytes } }
                 }
             }
             do {
                 var response = try await next.send(request)
-                if let offset { response.headers[.uploadOffset] = offset }
+                if let offset { response.head.headerFields[.uploadOffset] = offset }
                 return response
             } catch let error as TransportError where cut != .max {
                 throw TransportError(.connectionLost, phase: .send, underlying: error, request: request)
