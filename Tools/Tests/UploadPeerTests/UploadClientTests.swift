@@ -8,7 +8,7 @@ import UploadPeer
 
 /// Uploads by version 6 of the draft, to a server that others wrote.
 @Suite(.timeLimit(.minutes(2))) struct UploadClientTests {
-    private static let content = Data((0..<(2 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 131 &+ $0 >> 10) })
+    private static let content = Data((0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 131 &+ $0 >> 10) })
     /// Longer than the time in which the server notices the end of a connection.
     private static let policy = TransferPolicy(backoff: .constant(.milliseconds(100)), jitter: .none)
 
@@ -31,7 +31,7 @@ import UploadPeer
     @Test func partsAreUploaded() async throws {
         try await withFile { server, transport, file in
             let methods = Methods()
-            let options = UploadOptions(creation: .withContent, partBytes: 900_000)
+            let options = UploadOptions(creation: .withContent, partBytes: 450_000)
             _ = try await upload(.post, file, to: server, over: transport.wrapped(by: methods), options: options).response()
             #expect(methods.all == [.post, .patch, .patch])
             expectWhole(server)
@@ -42,7 +42,7 @@ import UploadPeer
     func aBrokenUploadContinues(_ creation: UploadOptions.Creation) async throws {
         try await withFile { server, transport, file in
             // The first two requests with content break off.
-            let breaking = Breaking(after: [700_000, 500_000])
+            let breaking = Breaking(after: [350_000, 250_000])
             let upload = try upload(
                 .post, file, to: server, over: transport.wrapped(by: breaking), options: UploadOptions(creation: creation))
             _ = try await upload.response()
@@ -55,7 +55,7 @@ import UploadPeer
 
     @Test func anotherRunContinues() async throws {
         try await withFile { server, transport, file in
-            let breaking = Breaking(after: [1_500_000])
+            let breaking = Breaking(after: [750_000])
             let first = try upload(.post, file, to: server, over: transport.wrapped(by: breaking), policy: TransferPolicy(maxFailures: 0))
             await #expect(throws: (any Error).self) { try await first.response() }
             try await Task.sleep(for: .milliseconds(100))
@@ -69,7 +69,7 @@ import UploadPeer
     @Test func anUploadThatAWrongOffsetHasEndedStartsAgain() async throws {
         try await withFile { server, transport, file in
             // The offset of the first response to HEAD is too small. The server ends the upload because of the wrong offset.
-            let breaking = Breaking(after: [700_000], offset: "1")
+            let breaking = Breaking(after: [350_000], offset: "1")
             _ = try await upload(.post, file, to: server, over: transport.wrapped(by: breaking)).response()
             #expect(breaking.all.filter { $0 == .post }.count == 2 && breaking.all.last == .post)
             expectWhole(server)
