@@ -60,7 +60,7 @@ struct TusRule: UploadRule {
     }
 
     func decide(_ head: UploadHead, after action: UploadAction, of record: UploadResumption) -> UploadDecision {
-        guard head.isSuccess else { return refusal(head, after: action) }
+        guard head.isSuccess else { return refusal(head, after: action, record) }
         var record = record
         record.expires =
             head.fields.single(.uploadExpires).flatMap { HTTPDate($0, now: HTTPDate(Date())) }
@@ -97,13 +97,15 @@ struct TusRule: UploadRule {
         return offset == part.range.lowerBound ? .wait(.noProgress) : .append(accept(offset, record))
     }
 
-    private func refusal(_ head: UploadHead, after action: UploadAction) -> UploadDecision {
+    private func refusal(_ head: UploadHead, after action: UploadAction, _ record: UploadResumption) -> UploadDecision {
         switch (head.status, action) {
         case (412, _): .fail(.otherVersion)
         case (423, .askOffset), (423, .append): .wait(.busy)
         case (409, .append): .wait(.anotherOffset)
         case (Self.checksumMismatch, .append), (Self.checksumMismatch, .create): .wait(.checksum)
-        case (403, .askOffset), (404, .askOffset), (410, .askOffset): .startAgain(.unknownUpload)
+        // Some servers forget an upload when they have all bytes.
+        case (403, .askOffset), (404, .askOffset), (410, .askOffset):
+            record.mayBeComplete ? .fail(.mayBeComplete) : .startAgain(.unknownUpload)
         // The response to HEAD decides whether the server knows the upload.
         case (403, .append), (404, .append), (410, .append): .wait(.unknownUpload)
         default: .refuse(isFinal: false)

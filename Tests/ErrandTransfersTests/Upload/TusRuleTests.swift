@@ -140,6 +140,12 @@ import Testing
         #expect(Expected(rule.decide(try head(status, lines), after: .askOffset, of: record())) == expected)
     }
 
+    @Test(arguments: [403, 404, 410]) func aForgottenUploadMayBeComplete(_ status: Int) throws {
+        var record = record()
+        record.mayBeComplete = true
+        #expect(rule.decide(try head(status), after: .askOffset, of: record) == .fail(.mayBeComplete))
+    }
+
     @Test func theExpirationIsKept() throws {
         let decision = rule.decide(
             try head(200, ["Upload-Offset: 40", "Upload-Expires: Fri, 15 Jan 2027 08:00:00 GMT"]), after: .askOffset, of: record())

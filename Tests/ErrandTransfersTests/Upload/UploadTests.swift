@@ -416,8 +416,8 @@ import Testing
         #expect(server.methods == ["POST", "POST"] && server.contents == [large])
     }
 
-    @Test func aRemovedUploadMayBeComplete() async throws {
-        let server = UploadServer(.resumable(), informs: false)
+    @Test(arguments: protocols) func aRemovedUploadMayBeComplete(_ uploadProtocol: UploadProtocol) async throws {
+        let server = UploadServer(uploadProtocol, informs: false)
         server.behavior.withLock { behavior in
             behavior.losses = [false, true]
             behavior.beforeRequest = { request in

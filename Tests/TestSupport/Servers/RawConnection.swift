@@ -227,7 +227,8 @@ public final class RawConnection {
     /// Ends writing; reading is still possible.
     public func finishWriting() { Socket.stopWriting(descriptor) }
 
-    /// Forwards everything in both directions between the client and a port of the loopback interface, until one side ends.
+    /// Forwards everything in both directions between the client and a port of the loopback interface, until one side ends. The bytes that
+    /// were forwarded from the client count as read.
     ///
     /// - Parameters:
     ///   - limit: the number of bytes to the client after which the connection is cut. Default: no limit.
@@ -238,7 +239,7 @@ public final class RawConnection {
         defer { Socket.closeDescriptor(other) }
         guard try Socket.connect(other, to: "127.0.0.1", port: port, limitMilliseconds: 2_000) else { throw SystemError("connect") }
         Socket.setBlocking(other)
-        try Socket.relay(descriptor, other, limit: limit, uploadLimit: uploadLimit)
+        try Socket.relay(descriptor, other, limit: limit, uploadLimit: uploadLimit) { count in counts.change { $0.bytesRead += count } }
     }
 
     /// Blocks for a time, to simulate a slow server.

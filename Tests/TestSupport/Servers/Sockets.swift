@@ -140,8 +140,11 @@ enum Socket {
     static func setBlocking(_ descriptor: Int32) { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK) }
 
     /// Forwards everything from each side to the other, until one side ends, nothing is received for 20 s, `limit` bytes were forwarded to
-    /// the first side, or `uploadLimit` bytes were forwarded to the second side.
-    static func relay(_ first: Int32, _ second: Int32, limit: Int = .max, uploadLimit: Int = .max) throws {
+    /// the first side, or `uploadLimit` bytes were forwarded to the second side. `onUpload` gets each number of bytes that was forwarded to
+    /// the second side.
+    static func relay(
+        _ first: Int32, _ second: Int32, limit: Int = .max, uploadLimit: Int = .max, onUpload: (Int) -> Void = { _ in }
+    ) throws {
         var rest = [first: limit, second: uploadLimit]
         while true {
             var entries = [first, second].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
@@ -157,6 +160,7 @@ enum Socket {
                     sent += count
                 }
                 rest[target, default: .max] -= end
+                if target == second { onUpload(end) }
                 guard rest[target, default: .max] > 0 else { return }
             }
         }
