@@ -280,7 +280,7 @@ import Testing
     // MARK: - A terminal
 
     @Test(
-        .enabled(if: CommandProcess.hasTerminals, "the program script makes the terminal"),
+        .enabled(if: CommandProcess.hasTerminals, "there is no /usr/bin/script here"),
         arguments: [
             ("TERM=xterm", true), ("TERM=dumb", false), ("TERM=xterm NO_COLOR=1", false),
         ]) func aTerminalShowsBars(environment: String, hasBars: Bool) async throws
