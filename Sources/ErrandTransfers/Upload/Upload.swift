@@ -40,6 +40,8 @@ public final class Upload: Sendable {
         var makeRequest: @Sendable (UploadResumption?) async throws -> Request
         var clock: any Clock<Duration> = ContinuousClock()
         var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
+        /// The file calls of the journal.
+        var calls = FileCalls.system
     }
 
     let settings: Settings

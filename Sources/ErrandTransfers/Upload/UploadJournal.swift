@@ -14,9 +14,10 @@ final class UploadJournal: Sendable {
     /// The path; `nil` without a journal.
     let path: String?
     private let lock: Mutex<FileLock?>
+    private let calls: FileCalls
 
-    private init(path: String?, lock: FileLock?) {
-        self.path = path
+    private init(path: String?, lock: FileLock?, calls: FileCalls) {
+        (self.path, self.calls) = (path, calls)
         self.lock = Mutex(lock)
     }
 
@@ -57,14 +58,14 @@ final class UploadJournal: Sendable {
     /// Takes the lock of a journal.
     ///
     /// - Throws: ``TransferError`` with the code `busy`; `FileWriteError`; `CancellationError`.
-    static func open(_ path: String?, clock: any Clock<Duration>) async throws -> UploadJournal {
-        guard let path else { return UploadJournal(path: nil, lock: nil) }
+    static func open(_ path: String?, calls: FileCalls, clock: any Clock<Duration>) async throws -> UploadJournal {
+        guard let path else { return UploadJournal(path: nil, lock: nil, calls: calls) }
         guard let lock = try await PrivateFile.lock(path + ".lock", within: .milliseconds(100), clock: clock) else {
             let owner = try? await PrivateFile.read(path, limitBytes: limitBytes, followsLinks: false)
             let process = owner.flatMap { try? coding.decode(Owner.self, from: $0) }.map { "process \($0.process)" } ?? "another transfer"
             throw TransferError(.busy, "\(process) uses \(path.shownSafely())")
         }
-        return UploadJournal(path: path, lock: lock)
+        return UploadJournal(path: path, lock: lock, calls: calls)
     }
 
     /// Removes the lock file, and releases the lock.
@@ -93,7 +94,8 @@ final class UploadJournal: Sendable {
     func read(replaces: Bool) async throws -> UploadResumption? {
         guard let path else { return nil }
         do {
-            guard let data = try await PrivateFile.read(path, limitBytes: Self.limitBytes, followsLinks: false) else { return nil }
+            let found = try await PrivateFile.read(path, limitBytes: Self.limitBytes, followsLinks: false, calls: calls)
+            guard let data = found else { return nil }
             return try Self.decode(data)
         } catch {
             if replaces { return nil }
@@ -111,7 +113,7 @@ final class UploadJournal: Sendable {
     func write(_ record: UploadResumption) async throws {
         guard let path else { return }
         let data = try Self.coding.encode(Journal(record: record, process: currentProcess()))
-        try await PrivateFile.writeLocked(data, to: path)
+        try await PrivateFile.writeLocked(data, to: path, calls: calls)
     }
 
     /// Removes the journal.

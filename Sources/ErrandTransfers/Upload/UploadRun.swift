@@ -55,7 +55,7 @@ final class UploadRun: Sendable {
         let content = try await content(settings, request, mayBeMissing: isDiscarding)
         let target = UploadJournal.target(of: request, contentID: content.contentID)
         let path = try UploadJournal.path(of: content, target: target, options: settings.options)
-        let journal = try await UploadJournal.open(path, clock: settings.clock)
+        let journal = try await UploadJournal.open(path, calls: settings.calls, clock: settings.clock)
         do {
             let new = content.record(settings.uploadProtocol, target: target)
             var found = try await journal.read(replaces: settings.options.unreadableJournal == .startAgain)
