@@ -62,7 +62,7 @@ extension FileLock {
     /// Calls `take` until the closure returns a lock. Returns `nil` if no lock is free within the limit.
     ///
     /// - Parameters:
-    ///   - limit: the longest wait. With zero or less, the lock is tried once.
+    ///   - limit: the longest wait. After the wait, the lock is tried once more. With zero or less, the lock is tried once.
     ///   - interval: the wait between two tries.
     ///   - clock: measures the wait.
     ///   - take: returns the lock; `nil` while another holder has the lock.
@@ -72,8 +72,9 @@ extension FileLock {
     ) async throws -> Lock? {
         let waited = makeStopwatch(on: clock)
         while true {
+            let isLast = waited() >= limit
             if let lock = try await take() { return lock }
-            guard waited() < limit else { return nil }
+            if isLast { return nil }
             try await clock.sleep(for: interval)
         }
     }

@@ -1,6 +1,7 @@
 #if MockServer
 internal import Crypto
 internal import ErrandCore
+internal import ErrandFormats
 
 /// The SHA-256 of content that grows.
 struct ContentHash: Sendable {
@@ -8,7 +9,7 @@ struct ContentHash: Sendable {
 
     mutating func update(_ data: Data) { hash.update(data: data) }
 
-    var digits: String { hash.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+    var digits: String { hex(hash.finalize()) }
 }
 
 /// The uploads of a server, and the decisions about their content.
