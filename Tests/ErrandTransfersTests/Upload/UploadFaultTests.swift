@@ -43,7 +43,7 @@ import Testing
     {
         let count = FileFaults()
         _ = try await upload(server(uploadProtocol), count.calls).response()
-        #expect(Set(count.names.all).isSuperset(of: ["write", "synchronize", "rename"]))
+        #expect(Set(count.names.all).isSuperset(of: ["writeAt", "synchronize", "rename"]))
         for (number, name) in count.names.all.enumerated() {
             let (server, faults) = (server(uploadProtocol), FileFaults(isLasting ? .all(number) : .one(number)))
             let first = try upload(server, faults.calls)
