@@ -3,7 +3,7 @@ public import ErrandCore
 internal import ErrandFormats
 internal import Synchronization
 
-/// The hosts that demand `https`, as their servers have stated in `Strict-Transport-Security`
+/// The hosts that demand `https`: hosts that the app names, and hosts that have sent the field `Strict-Transport-Security`
 /// ([RFC 6797](https://www.rfc-editor.org/rfc/rfc6797)).
 ///
 /// ```swift

@@ -23,7 +23,7 @@ extension TokenSource {
                 let stored = try await store.load()
                 switch begin(id, stored: stored) {
                 case .refresh(let old):
-                    // The refresh uses up the refresh token. If the store can't keep a new token, no refresh may be sent.
+                    // At some servers, a refresh token can be used only once. If the store can't keep a new token, no refresh may be sent.
                     try await runAsRefresh { try await store.prepareToSave() }
                     if try count(id) { try await obtain(id, from: old, seen: stored) }
                 case .save: try await writeIfNeeded()

@@ -15,8 +15,9 @@ internal import Synchronization
 /// for await change in tokens.changes { print(change) }      // signed in, refreshed, signed out, …
 /// ```
 ///
-/// **Refresh:** a token is refreshed when a server refuses the token, or when the token has expired. In the background, a token is
-/// refreshed shortly before it expires (``RefreshPolicy``). If several requests need a new token, all of them wait for one refresh.
+/// **Refresh:** a token is refreshed if a server refuses the token, or if a request needs the token after its expiry. If a request uses a
+/// token that expires soon (``RefreshPolicy``), the token is refreshed in the background. If several requests need a new token, all of them
+/// wait for one refresh.
 /// - A call refreshes the token at most once. With an outer `retry`, each attempt refreshes the token at most once. If the server refuses
 ///   the new token too, the call ends with the server's response.
 /// - If the source already has a newer token than the refused token, the request is sent again with the newer token, without a

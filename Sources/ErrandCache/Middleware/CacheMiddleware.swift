@@ -32,9 +32,10 @@ public import ErrandCore
 /// 9111, section 3.5](https://www.rfc-editor.org/rfc/rfc9111#section-3.5).
 ///
 /// **Failures:** if the store fails, or needs more than a second for a result, the call continues without the store. The middleware does
-/// not use the store for 1 second after the first failure. Each further failure doubles this time, up to 60 seconds. After a success, the
-/// next failure counts as the first. If only the writing of a body has failed, the store is still read. If a server responds to the
-/// conditions of the cache with 400 or 431, for example because the head is too long, the request is sent once more without conditions.
+/// not use the store for 1 second after the first failure. If the first use after this pause fails too, the next pause is twice as long,
+/// up to 60 seconds. After a success, the next pause has 1 second again. If only the writing of a body has failed, the store is still read.
+/// If a server responds to the conditions of the cache with 400 or 431, for example because the head is too long, the request is sent once
+/// more without conditions.
 ///
 /// The first failure of each kind is a warning in `metadata.warnings` of the next response from the server. `log` writes the warning. If an
 /// outer layer sends the request again, the final response has the warning. If the call fails, the warning is lost. The event

@@ -14,7 +14,8 @@ enum ValidationRule {
     /// are named. The tag of `selected` is named first, and then the tags of the most recent other entries.
     ///
     /// - Parameters:
-    ///   - selected: the entry that belongs to the request, whose date of modification is sent; `nil` if no entry belongs to the request.
+    ///   - selected: the entry that belongs to the request; `nil` if there is no such entry. If the entry has a date of modification, the
+    ///     date is sent in `If-Modified-Since`.
     ///   - others: the other entries of the key. The entity tags of these entries are also sent, because the server may select one of these
     ///     entries.
     static func conditions(selected: CacheEntry?, others: [CacheEntry]) -> Conditions {

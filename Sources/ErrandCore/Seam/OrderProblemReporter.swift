@@ -24,7 +24,7 @@ public protocol OrderProblemReporter: HTTPMiddleware {
 }
 
 extension HTTPStack {
-    /// Returns the line of a report: the problem and the remedy.
+    /// Returns the line of a report: the problem, and how to hide the line.
     package static func orderLine(for problem: String) -> String {
         "order: \(problem). To hide this line, add .ignoringOrderProblems() to the stack."
     }

@@ -69,7 +69,7 @@ public struct CertificatePins: Sendable, Hashable {
         }
         guard pin.hasPrefix("sha256/") else { throw TLSSettingsError(.unknownHash, of: pin, "the hash is not sha256; \(form)") }
         guard let hash = Data(base64Encoded: String(pin.dropFirst(7))), Self.pin(sha256: hash) == pin else {
-            throw TLSSettingsError(.invalidBase64, of: pin, "the hash is not in base64; \(form)")
+            throw TLSSettingsError(.invalidBase64, of: pin, "the hash is not in canonical base64; \(form)")
         }
         guard hash.count == 32 else {
             throw TLSSettingsError(.wrongLength, of: pin, "the hash has \(hash.count.counted("byte")) instead of 32; \(form)")

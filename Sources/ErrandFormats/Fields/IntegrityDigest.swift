@@ -26,8 +26,11 @@ package struct IntegrityDigest: Sendable, Hashable, Codable, CustomStringConvert
 
     /// Reads a field's value.
     ///
-    /// - Returns: the digest by the strongest known algorithm. Digests by other algorithms are ignored. `nil` if the value is not a
-    ///   dictionary of byte sequences, is longer than 8 KiB, or has no digest by a known algorithm.
+    /// - Returns: the digest by the strongest known algorithm for which the value has a byte sequence. All other members are ignored.
+    ///   `nil` in these cases:
+    ///   - The value is not a dictionary, or is longer than 8 KiB.
+    ///   - The value has no byte sequence for a known algorithm.
+    ///   - The chosen digest has the wrong number of octets. A weaker digest does not replace this digest.
     package init?(strongestIn text: some StringProtocol) {
         guard text.utf8.count <= FieldLimits.valueBytes, let members = try? StructuredDictionary(parsing: text) else { return nil }
         for algorithm in Algorithm.allCases.reversed() {

@@ -44,7 +44,9 @@ struct UploadState: Sendable {
         return (number, earlier?.body)
     }
 
-    /// Ends the work of a request, unless another request has replaced it.
+    /// Forgets the request that sends the content of an upload, unless a later request now sends the content.
+    ///
+    /// - Parameter number: the number of the request, which ``setSender(_:of:)`` has returned.
     mutating func removeSender(_ number: Int, of index: Int) {
         if senders[index]?.number == number { senders[index]?.body = nil }
     }
@@ -72,6 +74,7 @@ struct UploadState: Sendable {
     /// Adds a piece of content.
     ///
     /// - Parameters:
+    ///   - sender: the number of the request that sends the content.
     ///   - received: the number of bytes that the same request has added before.
     ///   - cut: the number of bytes of the request after which the connection ends.
     mutating func add(_ data: Data, to index: Int, sender: Int, received: Int, cut: Int?) -> Piece {

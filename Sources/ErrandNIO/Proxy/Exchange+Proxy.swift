@@ -55,7 +55,7 @@ extension Exchange {
         return failure
     }
 
-    /// Returns the failure of a request whose proxy does not speak HTTP; `nil` if the error has another reason.
+    /// Returns the failure of a forwarded request whose proxy does not speak HTTP/1.1; `nil` for every other request or error.
     func mismatch(_ error: any Error, delivery: Delivery) -> TransportError? {
         guard route.isForwarded, let reason = (error as? ResponseParseError)?.ofProxy else { return nil }
         var failure = failure(

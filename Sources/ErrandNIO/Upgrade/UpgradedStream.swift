@@ -52,7 +52,7 @@ final class UpgradedStream: DuplexStream, ReadyBodySource {
     /// Changes the output by `append`: adds bytes, or the end of the output. Notifies the connection if necessary.
     ///
     /// - Parameters:
-    ///   - count: the number of bytes. The window counts the bytes before the connection can write them.
+    ///   - count: the number of bytes that `append` adds. The window counts the bytes before the connection can write them.
     ///   - append: the closure that adds the bytes or the end, and returns whether the connection must be notified.
     private func add(_ count: Int, _ append: () throws -> Bool) throws {
         try output.window.count(count)

@@ -162,19 +162,23 @@ struct CacheTables {
         }
     }
 
-    /// Returns the largest number of an entry of an origin; `nil` if the origin has no entries.
+    /// Returns the largest ID of an entry of an origin; `nil` if the origin has no entries.
     func lastEntry(origin: [UInt8]) throws -> Int64? {
         try database.rows("SELECT max(id) FROM entries WHERE origin = ?", .octets(origin)) { $0.isNull(0) ? nil : $0.integer(0) }
             .first ?? nil
     }
 
-    /// The index of origins has the numbers in order, and the join keeps this order.
+    /// The index of origins has the IDs of the entries in order, and the join keeps this order.
     static let entriesOfOrigin = """
         SELECT entries.key, entries.id, entries.number, heads.head FROM entries INDEXED BY entries_by_origin
             CROSS JOIN heads ON heads.id = entries.id WHERE entries.origin = ? AND entries.id BETWEEN ? AND ? ORDER BY entries.id LIMIT ?
         """
 
-    /// Returns the first entries of an origin with numbers in a range, ordered by their numbers.
+    /// Returns the first entries of an origin with IDs in a range, ordered by their IDs.
+    ///
+    /// - Parameters:
+    ///   - ids: the range of IDs.
+    ///   - limit: the largest number of returned entries.
     func entries(origin: [UInt8], ids: ClosedRange<Int64>, limit: Int) throws -> [(key: [UInt8], entry: StoredEntry)] {
         try database.rows(
             Self.entriesOfOrigin, .octets(origin), .integer(ids.lowerBound), .integer(ids.upperBound), .integer(Int64(limit))

@@ -134,8 +134,8 @@ private final class PartBodySource: BodySource {
     private let rest: Mutex<Rest>
 
     /// - Parameters:
-    ///   - skipping: the number of bytes of the base before the first byte.
-    ///   - count: the number of bytes.
+    ///   - skipping: the number of bytes of the base before the part.
+    ///   - count: the number of bytes in the part.
     init(_ base: any BodySource, skipping: Int64, count: Int64) {
         self.base = base
         rest = Mutex(Rest(skipped: skipping, count: count))

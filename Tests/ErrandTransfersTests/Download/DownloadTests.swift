@@ -332,7 +332,7 @@ import Testing
         async let file = download.file()
         for number in 1...2 {
             // The wait of the download is the only sleeper: the checkpoints begin with the body.
-            while server.requests.all.count < number { await Task.yield() }
+            await eventually { server.requests.all.count >= number }
             try await clock.sleepers(atLeast: 1)
             guard case .waiting(let wait, let error) = download.state.phase else {
                 Issue.record("\(download.state)")

@@ -345,8 +345,11 @@ extension CookieTable {
     /// Replaces the cookies of the table by the cookies of the store. The table keeps the changes that the store lacks.
     ///
     /// - Parameters:
-    ///   - removals: the removals that the store does not have yet. The store must remove a cookie that is not in this table, and was
-    ///     created no later than the removal.
+    ///   - stored: the cookies of the store.
+    ///   - removals: the removals that the store does not have yet: of one site, or of all sites. If a stored cookie is not in this table,
+    ///     the last removal of its site or of all sites counts. If the cookie is not newer than this removal, the store must remove the
+    ///     cookie.
+    ///   - now: the current time.
     mutating func merge(_ stored: [Cookie], _ removals: Removals, at now: HTTPDate) {
         unwritten.isLoaded = true
         var seen: Set<Int> = []

@@ -41,7 +41,8 @@ package struct RequestTarget: Sendable {
         self.init(origin, checkedPath: target)
     }
 
-    /// Returns whether this target is still valid for `head`, which may have been written after parsing.
+    /// Returns whether `head` still has the scheme, the authority and the path of this target. Code may change a head after its target was
+    /// parsed.
     func isTarget(of head: HTTPRequest) -> Bool {
         guard Self.areSame(head.path ?? "", path) else { return false }
         guard let origin else { return head.scheme == nil && head.authority == nil }
@@ -141,7 +142,8 @@ package struct RequestTarget: Sendable {
 }
 
 extension Request {
-    /// The target that was parsed from the head; `nil` if the head was written after parsing, or was never parsed.
+    /// The target that was parsed from the head. `nil` if the head was never parsed, or if the head no longer has the scheme, the authority
+    /// and the path of the target.
     package var target: RequestTarget? {
         guard let known = knownTarget, known.isTarget(of: head) else { return nil }
         return known
