@@ -116,7 +116,8 @@ import Testing
     @Test(arguments: [
         (["-b", "a=b\nc"], "--cookie must be"), (["-c", ""], "--cookie-jar must be"), (["-e", "http://r.example/;auto"], "';auto'"),
         (["-r", "x"], "--range must be"), (["-r", ""], "--range must be"), (["-r=-5"], "--range must be"),
-        (["-X=POST"], "the method '=POST' is invalid"), (["-C", "-"], "again with -o FILE"), (["-C-"], "not supported yet"),
+        (["-X=POST"], "the method '=POST' is invalid"), (["-C", "-"], "'errand download -C - URL'"),
+        (["-C-"], "'errand download -C - URL'"),
         (["-data", "x"], "-data"), (["-json={}"], "-json"), (["-verbose"], "-verbose"), (["-sSZ"], "Unknown option '-Z'"),
         (["-H", "Host:"], "Host"), (["-H", "X-Empty; "], "has no colon"),
         (["-H", "@no-such-file"], "cannot read"), (["-d", "@no-such-file"], "cannot read"),

@@ -291,7 +291,6 @@ import Testing
             #expect(outcome.status == 0, "\(outcome.text)")
             #expect(outcome.text.contains("\u{1B}[") == hasBars && outcome.text.contains("a: begins") != hasBars, "\(outcome.text)")
             #expect(outcome.text.contains("/a: 300.0 kB in"), "\(outcome.text)")
-            if hasBars { #expect(outcome.text.contains("  continues in 0."), "\(outcome.text)") }
         }
     }
 
