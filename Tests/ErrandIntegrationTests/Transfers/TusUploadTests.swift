@@ -114,7 +114,8 @@ internal import Testing
         try await Task.sleep(for: .milliseconds(100))
         try await withNIO { transport in _ = try await upload(to: relay, peer, over: transport).response() }
         try expectFinished(at: peer)
-        let allowed = Self.bytes + Self.bytes / 10 + Self.kills * Int(peer.partBytes ?? 0)
+        // On a loaded machine, the server can lose all bytes of a killed connection that it has not written yet.
+        let allowed = Self.bytes + Self.bytes / 10 + limits.reduce(0, +)
         #expect(relay.counts.value.bytesRead <= allowed, "\(relay.counts.value.bytesRead) bytes were sent for \(Self.bytes)")
         #expect(try contents(folder) == [name])
     }
